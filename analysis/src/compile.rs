@@ -46,7 +46,7 @@ pub use crate::lower::functions;
 pub use crate::lower::statics::whole_env;
 use crate::lower::{function, has_body, lower};
 use crate::module::{architecture, header, is_for_debuggers, module};
-use crate::reach::{aliasee, pointed_to_by_variables, uses, wanted};
+use crate::reach::{aliasee, pointed_to_by_variables, used_functions, wanted};
 
 /// A compiled function, or the reason why it could not be compiled.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
@@ -190,7 +190,7 @@ fn reaches<'db>(
         if *calls_by_address(db, item) && pointees() {
             return true;
         }
-        pending.extend(uses(db, item).functions());
+        pending.extend(used_functions(db, item));
     }
     false
 }
@@ -917,7 +917,7 @@ fn needed<'db>(
                     _ => None,
                 }));
             }
-            _ => indices.extend(uses(db, item).functions()),
+            _ => indices.extend(used_functions(db, item)),
         }
     }
 }

@@ -39,6 +39,10 @@ pub struct Item<'db> {
     #[tracked]
     #[returns(copy)]
     pub offset: TextSize,
+    /// Its number in the file.
+    #[tracked]
+    #[returns(copy)]
+    pub index: u32,
     /// See [`Piece::is_edited`].
     #[tracked]
     #[returns(copy)]
@@ -85,11 +89,12 @@ pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> Box<[Item<'db>]> {
     let pieces = file.pieces(db);
     let mut equals: FxHashMap<(ItemKind, &str), u32> = FxHashMap::default();
     equals.reserve(pieces.len());
-    let items = pieces.iter().map(|Piece { raw, name, contents, is_edited, .. }| {
+    let items = pieces.iter().zip(0..).map(|(Piece { raw, name, contents, is_edited, .. }, index)| {
         let equal = equals.entry((raw.kind, name)).or_default();
         let ordinal = *equal;
         *equal += 1;
-        Item::new(db, file, raw.kind, name.clone(), ordinal, contents.clone(), raw.range.start(), *is_edited)
+        let (name, contents, offset) = (name.clone(), contents.clone(), raw.range.start());
+        Item::new(db, file, raw.kind, name, ordinal, contents, offset, index, *is_edited)
     });
     items.collect()
 }
@@ -106,7 +111,7 @@ fn frozen_item<'db>(db: &'db dyn Db, file: SourceFile, index: u32) -> Item<'db> 
     let RawItem { range, kind, name, .. } = outline(db, file)[index as usize];
     let text = file.text(db);
     let name = name.map_or_else(SmolStr::default, |name| SmolStr::new(&text[name]));
-    Item::new(db, file, kind, name, 0, text.part(range), range.start(), false)
+    Item::new(db, file, kind, name, 0, text.part(range), range.start(), index, false)
 }
 
 /// An item and its position in its file.
@@ -127,9 +132,8 @@ impl<'db> Part<'db> {
         if !file.is_frozen(db) {
             return Self::Edited(item);
         }
-        let (all, offset) = (outline(db, file), item.offset(db));
-        let index = all.partition_point(|raw| raw.range.start() < offset);
-        Self::Frozen { file, index: index as u32, raw: all[index] }
+        let index = item.index(db);
+        Self::Frozen { file, index, raw: outline(db, file)[index as usize] }
     }
 
     pub(crate) fn item(self, db: &'db dyn Db) -> Item<'db> {
@@ -140,14 +144,10 @@ impl<'db> Part<'db> {
     }
 
     /// Its number in the file.
-    pub(crate) fn index(self, db: &'db dyn Db) -> Option<u32> {
+    pub(crate) fn index(self, db: &'db dyn Db) -> u32 {
         match self {
-            Self::Edited(item) => items(db, item.file(db))
-                .iter()
-                .zip(0..)
-                .find(|&(&other, _)| other == item)
-                .map(|found| found.1),
-            Self::Frozen { index, .. } => Some(index),
+            Self::Edited(item) => item.index(db),
+            Self::Frozen { index, .. } => index,
         }
     }
 

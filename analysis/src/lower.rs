@@ -40,6 +40,7 @@ pub struct Lowered {
     pub has_body: bool,
     /// The variables that the body declares in `.shared`, `.const` and `.global`.
     pub storage: Box<[(Space, crate::check::limits::Block)]>,
+    pub(crate) uses: Uses,
     /// The first statement that prevents a [`Function`], because it is wrong or not understood.
     pub not_understood: Option<TextRange>,
     pub map: SourceMap,
@@ -50,8 +51,17 @@ pub struct Lowered {
 impl Lowered {
     /// Without the map, which is here.
     fn findings(&self) -> ItemFindings {
-        ItemFindings { diagnostics: self.diagnostics.clone(), storage: self.storage.clone(), map: None }
+        let (diagnostics, storage) = (self.diagnostics.clone(), self.storage.clone());
+        ItemFindings { diagnostics, storage, uses: self.uses.clone(), map: None }
     }
+}
+
+/// What an item mentions of its module, as indices there, in ascending order.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Uses {
+    pub variables: Box<[u32]>,
+    /// The functions that the item calls or whose addresses it takes.
+    pub functions: Box<[u32]>,
 }
 
 /// Walks an item.
@@ -175,13 +185,14 @@ pub(crate) fn resolved<'db, T>(db: &'db dyn Db, item: Item<'db>, read: impl FnOn
 pub(crate) struct ItemFindings {
     pub diagnostics: Box<[Diagnostic]>,
     pub storage: Box<[(Space, crate::check::limits::Block)]>,
+    pub uses: Uses,
     /// Only if there are findings, which are completed with it.
     map: Option<SourceMap>,
 }
 
 impl ItemFindings {
     fn is_empty(&self) -> bool {
-        self.diagnostics.is_empty() && self.storage.is_empty()
+        self.diagnostics.is_empty() && self.storage.is_empty() && self.uses == Uses::default()
     }
 }
 

@@ -23,7 +23,7 @@ use crate::declare_lint;
 use crate::diagnostic::Lint;
 use crate::externals::{self, IGNORED_EXTERN, SEPARATE_COMPILATION};
 use crate::initializer::NamedReloc;
-use crate::items::{Item, Part, items, parts};
+use crate::items::{Item, Part, parts};
 use crate::signature::{
     FunctionDecl, ItemDecl, RegisterDecl, Shapes, TargetDecl, VariableDecl, item_decl, read_decl,
 };
@@ -609,18 +609,20 @@ pub fn function_signature(
 /// Whether a name at module scope is declared in or before an item, so that the item may use it.
 pub(crate) fn is_declared_before<'db>(db: &'db dyn Db, part: Part<'db>, name: Name<'db>) -> bool {
     match part {
+        // Half of the names of a usual module: its kernels mention nothing else of it.
+        Part::Edited(item) if item.name(db) == name.text(db) => true,
         Part::Edited(item) => is_still_declared_before(db, item, name),
-        Part::Frozen { file, index, .. } => {
-            module(db, file).names.get(name.text(db)).is_some_and(|named| named.first.item <= index)
-        }
+        Part::Frozen { file, index, .. } => is_declared_up_to(db, file, index, name),
     }
 }
 
 #[salsa::tracked(returns(copy))]
 fn is_still_declared_before<'db>(db: &'db dyn Db, item: Item<'db>, name: Name<'db>) -> bool {
-    let file = item.file(db);
-    let Some(named) = module(db, file).names.get(name.text(db)) else { return false };
-    items(db, file)[named.first.item as usize].offset(db) <= item.offset(db)
+    is_declared_up_to(db, item.file(db), item.index(db), name)
+}
+
+fn is_declared_up_to(db: &dyn Db, file: SourceFile, item: u32, name: Name<'_>) -> bool {
+    module(db, file).names.get(name.text(db)).is_some_and(|named| named.first.item <= item)
 }
 
 /// Registers of module scope.

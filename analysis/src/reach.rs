@@ -1,16 +1,13 @@
 //! What a function uses of its module, and which functions a cubin with chosen kernels contains.
 
 use ptx_backend::input::{Symbol, Variable};
-use ptx_isa::Space;
 use rustc_hash::FxHashSet;
 
-use crate::check::limits::Block;
 use crate::db::{Db, Options, SourceFile};
 use crate::items::{Item, item};
 use crate::lower::statics::whole_env;
-use crate::lower::{functions, lower};
+use crate::lower::{findings, functions};
 use crate::module::{Module, module};
-use crate::scope::Entity;
 
 /// The functions with a body that the chosen kernels may need: the kernels, the functions that they mention, directly
 /// or indirectly, and the functions that variables point to. They are in text order. If `entries` is empty, all kernels
@@ -35,58 +32,14 @@ pub fn wanted<'db>(db: &'db dyn Db, file: SourceFile, entries: &[String]) -> Vec
         pending.extend(aliasee(module, index));
         let Some(item) = item(db, file, module.function_items[index as usize].item) else { continue };
         reached.insert(item);
-        pending.extend(uses(db, item).functions());
+        pending.extend(used_functions(db, item));
     }
     functions(db, file).filter(|item| reached.contains(item)).collect()
 }
 
-/// The shared memory that an item declares, the variables that it mentions, and the functions that it uses.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Uses {
-    own: Box<[Block]>,
-    variables: Box<[u32]>,
-    functions: Box<[u32]>,
-}
-
-impl Uses {
-    /// The functions that the item calls or whose addresses it takes, as indices in the module.
-    pub(crate) fn functions(&self) -> impl Iterator<Item = u32> {
-        self.functions.iter().copied()
-    }
-
-    /// The module's variables that the item mentions.
-    pub(crate) fn variables(&self) -> impl Iterator<Item = u32> {
-        self.variables.iter().copied()
-    }
-
-    /// The shared memory that the body declares.
-    pub(crate) fn own(&self) -> impl Iterator<Item = Block> {
-        self.own.iter().copied()
-    }
-}
-
-#[salsa::tracked]
-pub(crate) fn uses<'db>(db: &'db dyn Db, item: Item<'db>) -> Uses {
-    let lowered = lower(db, item);
-    let own = lowered.storage.iter().filter(|(space, _)| *space == Space::Shared);
-    let (mut variables, mut functions) = (FxHashSet::default(), FxHashSet::default());
-    for occurrence in &lowered.map.occurrences {
-        match occurrence.entity {
-            Entity::Symbol(Symbol::Global(index)) => _ = variables.insert(index),
-            Entity::Symbol(Symbol::Function(index)) => _ = functions.insert(index),
-            _ => {}
-        }
-    }
-    let sorted = |set: FxHashSet<u32>| {
-        let mut all: Vec<u32> = set.into_iter().collect();
-        all.sort_unstable();
-        all.into()
-    };
-    Uses {
-        own: own.map(|&(_, block)| block).collect(),
-        variables: sorted(variables),
-        functions: sorted(functions),
-    }
+/// The functions that an item calls or whose addresses it takes, as indices in the module.
+pub(crate) fn used_functions<'db>(db: &'db dyn Db, item: Item<'db>) -> impl Iterator<Item = u32> {
+    findings(db, item).uses.functions.iter().copied()
 }
 
 /// Whether a kernel is chosen. If `entries` is empty, all kernels are.

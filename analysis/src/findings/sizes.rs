@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::items::{Item, item, items};
 use crate::lower::{all_findings, findings, lower};
 use crate::module::{architecture, module};
-use crate::reach::{is_chosen, uses};
+use crate::reach::is_chosen;
 
 /// The maximum size of the constants of a module in bytes.
 const CONSTANTS: u64 = 64 << 10;
@@ -98,16 +98,18 @@ fn shared_bytes(db: &dyn Db, file: SourceFile, kernel: u32) -> u64 {
             continue;
         }
         let Some(item) = item(db, file, index) else { continue };
-        let uses = uses(db, item);
-        blocks.extend(uses.own());
-        for index in uses.variables() {
+        let found = findings(db, item);
+        let own = found.storage.iter().filter(|(space, _)| *space == Space::Shared);
+        blocks.extend(own.map(|&(_, block)| block));
+        for &index in &found.uses.variables {
             let variable = &module.env.variables[index as usize];
             // An array of open size is dynamic memory.
             if variable.space == Space::Shared && variable.size > 0 && seen_variables.insert(index) {
                 blocks.push(Block { bytes: variable.size, align: variable.align });
             }
         }
-        let callees = uses.functions().map(|index| (index, module.function_items[index as usize].item));
+        let callees =
+            found.uses.functions.iter().map(|&index| (index, module.function_items[index as usize].item));
         pending.extend(
             callees
                 .filter(|&(index, _)| module.env.functions[index as usize].linkage != Linkage::Extern)

@@ -244,7 +244,7 @@ impl<'db> Walker<'db> {
         let (db, file, part) = (self.db, self.file, self.part);
         let is_known = |position| {
             let first = debug::first_positions(db, file).get(&position);
-            first.zip(part.and_then(|part| part.index(db))).is_some_and(|(&first, own)| first < own)
+            first.zip(part).is_some_and(|(&first, part)| first < part.index(db))
         };
         let Some(label) = self.positions.check(node, self.text, is_known, &mut self.diagnostics) else {
             return;

@@ -14,7 +14,7 @@ use smol_str::SmolStr;
 use text_size::TextRange;
 
 use super::passed::Passed;
-use super::{ItemFindings, Lowered};
+use super::{ItemFindings, Lowered, Uses};
 use crate::check::lints::Expected;
 use crate::check::{self, Gates, VariableFacts, debug, limits};
 use crate::db::{Db, SourceFile};
@@ -352,6 +352,7 @@ impl<'db> Walker<'db> {
             function,
             has_body: self.has_body,
             storage: self.storage.as_slice().into(),
+            uses: self.uses(),
             not_understood: self.not_understood,
             map,
             diagnostics: take(&mut self.diagnostics).into_sorted(),
@@ -364,7 +365,29 @@ impl<'db> Walker<'db> {
         let diagnostics = take(&mut self.diagnostics).into_sorted();
         let map = (!diagnostics.is_empty()).then(|| self.map.clone());
         self.swap_declared();
-        ItemFindings { diagnostics, storage: self.storage.as_slice().into(), map }
+        ItemFindings { diagnostics, storage: self.storage.as_slice().into(), uses: self.uses(), map }
+    }
+
+    fn uses(&self) -> Uses {
+        let mentioned = || self.globals.values().copied().flatten();
+        let sorted = |mut all: Vec<u32>| {
+            all.sort_unstable();
+            // An alias and its function have the same index.
+            all.dedup();
+            all.into()
+        };
+        let variable = |global: &Global| match *global {
+            Global::Variable { index, .. } => Some(index),
+            Global::Function { .. } => None,
+        };
+        let function = |global: &Global| match *global {
+            Global::Function { index, .. } => Some(index),
+            Global::Variable { .. } => None,
+        };
+        Uses {
+            variables: sorted(mentioned().filter_map(variable).collect()),
+            functions: sorted(mentioned().filter_map(function).collect()),
+        }
     }
 }
 
