@@ -47,7 +47,8 @@ impl Document {
     }
 
     pub fn text(&self) -> String {
-        self.rope.to_string()
+        // `to_string` would not reserve memory, and would copy the text as it grows.
+        String::from(&self.rope)
     }
 
     /// Applies the changes of one notification, in order. Ranges are clamped to the text.
