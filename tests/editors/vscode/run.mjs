@@ -275,9 +275,13 @@ const parts = {
             saw('hover with fragments');
             await w.press('Escape');
 
-            // Errors in the project's file are reported without a restart.
-            writeFileSync(`${folder}/ptx-check.toml`, 'target = "sm_999"\n');
-            await w.notification('unknown target').waitFor({ timeout: 30000 });
+            // Errors in the project's file are reported without a restart. An editor on a busy machine misses some changes
+            // of files.
+            await until('message', async () => {
+                writeFileSync(`${folder}/ptx-check.toml`, `target = "sm_999" # ${Date.now()}\n`);
+                await w.notification('unknown target').first().waitFor({ timeout: 10000 });
+                return true;
+            }, 60);
             saw('reads ptx-check.toml again');
         } finally {
             await w.picture(`vscode-${path.basename(folder)}-end`);
