@@ -45,6 +45,11 @@ pub fn limit(launch: &Launch, options: &Options) -> u32 {
     limit.unwrap_or(MAX_REGISTERS).clamp(FEWEST, MAX_REGISTERS)
 }
 
+/// The number of registers per thread with which as many blocks run as the kernel states.
+pub(crate) fn stated(launch: &Launch, options: &Options) -> Option<u32> {
+    Bounds::of(launch, options).blocks.map(|_| limit(launch, options))
+}
+
 /// The warps of a block and the blocks of a multiprocessor, as far as the launch bounds state them and they fit on the
 /// multiprocessor.
 struct Bounds {
@@ -272,6 +277,15 @@ mod tests {
     }
 
     /// As in ptxas 13.0, which says that it ignores the directive.
+    #[test]
+    fn a_stated_number_of_blocks_is_enough() {
+        let with = |blocks| {
+            let launch = Launch { maxntid: Some([256, 1, 1]), minnctapersm: blocks, ..Launch::default() };
+            stated(&launch, &Options::new(Sm::new(80)))
+        };
+        assert_eq!([None, Some(1), Some(2), Some(9)].map(with), [None, Some(255), Some(128), None]);
+    }
+
     #[test]
     fn blocks_that_do_not_fit_do_not_count() {
         for sm in [75, 86, 89, 120] {

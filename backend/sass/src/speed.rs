@@ -119,7 +119,7 @@ mod tests {
         let of = |sm, family, guard| result(Sm(sm), any_form(Sm(sm), family).expect("a form"), guard);
         assert_eq!(of(80, "IADD3", false), 4);
         assert_eq!(of(80, "ISETP", true), 13);
-        assert_eq!(of(80, "LDG", false), 120);
+        assert_eq!(of(80, "LDG", false), 360);
         assert_eq!(of(90, "DADD", false), 10);
         assert_eq!(of(86, "DADD", false), 16);
         assert_eq!(any_form(Sm(80), "UNKNOWN"), None);

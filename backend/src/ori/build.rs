@@ -129,6 +129,7 @@ pub fn build(
     }
     let mut lowering = Lowering::new(env, func, options, target, checkpoint)?;
     lowering.out.facts.starts_with = starts_with;
+    lowering.out.facts.free_registers = crate::registers::stated(&func.launch, options);
     lowering.out.facts.warps_along_x = func.entry && func.launch.reqntid.is_some_and(fills_warps_along_x);
     lowering.body(checkpoint)?;
     checkpoint();

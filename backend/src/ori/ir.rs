@@ -19,6 +19,7 @@ use crate::abi;
 use crate::copies::{Statements, Unrolled};
 use crate::input::SrcId;
 use crate::ori::op::{JumpTable, Op, Routine};
+use crate::target::Target;
 use smallvec::SmallVec;
 
 /// Convergence barrier registers.
@@ -155,6 +156,8 @@ pub struct Facts {
     pub barriers: u8,
     /// The number of registers that a thread starts with, for a kernel that changes the number with `setmaxnreg`.
     pub starts_with: Option<u32>,
+    /// The number of registers of a thread with which as many blocks run as the kernel states.
+    pub free_registers: Option<u32>,
     pub reads_ctaid_z: bool,
     /// Each warp consists of 32 threads with consecutive `%tid.x`, starting at a multiple of 32: the kernel states a block
     /// size with one dimension, or with a multiple of 32 threads along x.
@@ -471,6 +474,11 @@ impl Inst {
 }
 
 impl Function {
+    /// The number of registers per thread below which there is no gain.
+    pub fn free_registers(&self, target: &Target) -> u32 {
+        self.facts.free_registers.unwrap_or_else(|| target.limits.free_registers())
+    }
+
     pub fn value(&self, v: Value) -> ValueData {
         self.values[v.index()]
     }

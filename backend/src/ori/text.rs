@@ -138,6 +138,7 @@ fn facts_text(facts: &Facts) -> Vec<String> {
         text.push(format!("barriers={}", facts.barriers));
     }
     text.extend(facts.starts_with.map(|count| format!("registers={count}")));
+    text.extend(facts.free_registers.map(|count| format!("free={count}")));
     if facts.relocatable {
         text.push("relocatable".to_owned());
     }
@@ -393,6 +394,7 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                     func.facts.barriers = value.try_into().map_err(|_| "too many barriers")?;
                 }
                 ("facts", "registers") => func.facts.starts_with = Some(value),
+                ("facts", "free") => func.facts.free_registers = Some(value),
                 ("facts", "relocatable") => func.facts.relocatable = true,
                 ("facts", "ctaid_z") => func.facts.reads_ctaid_z = true,
                 ("facts", "warps_along_x") => func.facts.warps_along_x = true,

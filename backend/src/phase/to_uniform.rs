@@ -110,7 +110,7 @@ const UISETP: Op = Op::Uisetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let Some(target) = Target::nearest(context.sm) else { return Ok(Change::Nothing) };
-    let free = target.limits.free_registers().saturating_sub(ADDED);
+    let free = func.free_registers(target).saturating_sub(ADDED);
     Ok(Change::of(convert(func, context, free, LONG)))
 }
 

@@ -69,7 +69,7 @@ impl Plans {
             plans: cfg.order.iter().map(|&b| Plan::new(func, &cfg, b, &mut lanes)).collect(),
             lanes,
             latencies: Latencies::new(target.generation()),
-            free: target.limits.free_registers(),
+            free: func.free_registers(target),
             most: counts.as_ref().map_or(1, |counts| counts.most(func)),
             counts,
         }
