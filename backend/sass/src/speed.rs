@@ -2,8 +2,8 @@
 //!
 //! `latency/speed.csv` has a row per mnemonic; its first row applies to all mnemonics without a row. Sources: the
 //! measurements of Huerta et al. (MICRO 2025) on Ampere for memory, and of Jia et al. (2019) for conversions and
-//! special functions. Accesses to global memory are assumed to hit the second-level cache half of the time; what
-//! matters is that they take much longer than anything else. The distances that code must keep are in
+//! special functions. Accesses to global memory are assumed to take a little longer than hits in the second-level cache, so
+//! that a block starts its loads before its arithmetic. The distances that code must keep are in
 //! [`crate::latency`].
 
 use crate::expand::{form, named};
