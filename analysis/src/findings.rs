@@ -24,13 +24,14 @@ pub fn diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
 /// of other functions count, but not the limits that they exceed.
 pub fn diagnostics_for(db: &Database, file: SourceFile, entries: &[String]) -> Vec<Diagnostic> {
     let mut all = module_findings(db, file);
-    for (offset, found) in all_findings(db, file) {
+    let found = all_findings(db, file);
+    for &(offset, found) in &found {
         let reported = found.diagnostics.iter().filter(|d| is_reported(db, d));
         all.extend(reported.map(|d| d.clone().shifted(offset)));
     }
     if all.iter().all(|diagnostic| diagnostic.lint.default != Severity::Error) {
-        let found = sizes::check(db, file, entries);
-        all.extend(found.into_iter().map(|(item, d)| d.shifted(item.offset(db))));
+        let exceeded = sizes::check(db, file, entries, &found);
+        all.extend(exceeded.into_iter().map(|(item, d)| d.shifted(item.offset(db))));
     }
     let suppressions = Suppressions::of(db, file);
     all.extend(suppressions.check(file.text(db)));

@@ -3,14 +3,14 @@
 use ptx_backend::input::{Linkage, Variable};
 use ptx_isa::Space;
 use rustc_hash::FxHashSet;
-use text_size::TextRange;
+use text_size::{TextRange, TextSize};
 
 use crate::check::limits::Block;
 use crate::check::lints::HARDWARE_LIMIT;
 use crate::db::{Db, Options, SourceFile};
 use crate::diagnostic::Diagnostic;
 use crate::items::{Item, item, items};
-use crate::lower::{all_findings, findings, lower};
+use crate::lower::{ItemFindings, findings, lower};
 use crate::module::{architecture, module};
 use crate::reach::is_chosen;
 
@@ -27,10 +27,12 @@ fn total(mut blocks: Vec<Block>) -> u64 {
 }
 
 /// Checks the total sizes, for the kernels with these names or for all. Only files without other errors are checked.
+/// `found` holds the findings of all items.
 pub(super) fn check<'db>(
     db: &'db dyn Db,
     file: SourceFile,
     entries: &[String],
+    found: &[(TextSize, &ItemFindings)],
 ) -> Vec<(Item<'db>, Diagnostic)> {
     let mut out = Vec::new();
     let module = module(db, file);
@@ -38,7 +40,6 @@ pub(super) fn check<'db>(
     let limit = target.static_shared_limit();
     let block = |variable: &Variable| Block { bytes: variable.size, align: variable.align };
     let in_space = |space| module.env.variables.iter().filter(move |variable| variable.space == space);
-    let found = all_findings(db, file);
     let locals = |space| {
         let storage = found.iter().flat_map(|(_, found)| &found.storage);
         storage.filter(move |(found, _)| *found == space).map(|&(_, block)| block)

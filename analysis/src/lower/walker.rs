@@ -85,6 +85,30 @@ impl Known {
     }
 }
 
+/// What every walk reads of its file. One query, because each item depends on all of it: after an edit, the database
+/// verifies it once and not once for each item.
+#[derive(PartialEq)]
+struct Surroundings {
+    header: Header,
+    gates: Gates,
+    extras: check::Extras,
+    module_registers: Box<[RegisterDecl]>,
+}
+
+#[salsa::tracked]
+fn surroundings(db: &dyn Db, file: SourceFile) -> Surroundings {
+    let header = module::header(db, file).clone();
+    let target = module::effective_target(db, file);
+    let gates = Gates {
+        version: header.version_or_newest(),
+        target: target.unwrap_or(ptx_isa::Sm::new(75)),
+        architecture: module::architecture(db, file).unwrap_or(ptx_isa::Sm::new(75)),
+        enabled: target.is_some() && header.version.is_some(),
+    };
+    let module_registers = module::module_registers(db, file).into();
+    Surroundings { header, gates, extras: check::extras(db), module_registers }
+}
+
 /// The walk over items of a file, one after the other, which share its collections.
 pub(super) struct Walker<'db> {
     pub(super) db: &'db dyn Db,
@@ -139,24 +163,17 @@ pub(super) struct Walker<'db> {
 
 impl<'db> Walker<'db> {
     pub(super) fn new(db: &'db dyn Db, file: SourceFile) -> Self {
-        let header = module::header(db, file);
-        let target = module::effective_target(db, file);
-        let gates = Gates {
-            version: header.version_or_newest(),
-            target: target.unwrap_or(ptx_isa::Sm::new(75)),
-            architecture: module::architecture(db, file).unwrap_or(ptx_isa::Sm::new(75)),
-            enabled: target.is_some() && header.version.is_some(),
-        };
-        let mut known = Known::of(db, file, header, gates);
+        let Surroundings { header, gates, extras, module_registers } = surroundings(db, file);
+        let mut known = Known::of(db, file, header, *gates);
         let (code, survey) = (take(&mut known.room.code), take(&mut known.room.survey));
         Self {
             db,
             file,
             header,
-            gates,
+            gates: *gates,
             known,
-            extras: check::extras(db),
-            module_registers: module::module_registers(db, file),
+            extras: *extras,
+            module_registers,
             part: None,
             text: "",
             variables: FxHashMap::default(),
