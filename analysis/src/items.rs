@@ -63,11 +63,7 @@ impl<'db> Item<'db> {
     pub(crate) fn name_range(self, db: &'db dyn Db) -> Option<TextRange> {
         match Part::new(db, self) {
             Part::Frozen { raw, .. } => raw.name,
-            Part::Edited(_) => {
-                let (pieces, offset) = (self.file(db).pieces(db), self.offset(db));
-                let index = pieces.binary_search_by_key(&offset, |piece| piece.raw.range.start()).ok()?;
-                pieces[index].raw.name
-            }
+            Part::Edited(_) => self.file(db).pieces(db).get(self.index(db) as usize)?.raw.name,
         }
     }
 }

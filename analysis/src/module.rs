@@ -609,7 +609,7 @@ pub fn function_signature(
 /// Whether a name at module scope is declared in or before an item, so that the item may use it.
 pub(crate) fn is_declared_before<'db>(db: &'db dyn Db, part: Part<'db>, name: Name<'db>) -> bool {
     match part {
-        // Half of the names of a usual module: its kernels mention nothing else of it.
+        // Most kernels mention only their own name, which needs no query.
         Part::Edited(item) if item.name(db) == name.text(db) => true,
         Part::Edited(item) => is_still_declared_before(db, item, name),
         Part::Frozen { file, index, .. } => is_declared_up_to(db, file, index, name),

@@ -337,6 +337,7 @@ fn pools(func: &Function, target: &Target, max_registers: u32, switches: Switche
                 .then_some(func.facts.preserved),
             free: match func.facts.starts_with {
                 Some(_) => MAX_REGISTERS as u16,
+                // Even if the kernel states fewer blocks: only the order uses the additional registers, as in ptxas.
                 None if func.entry => target.limits.free_registers() as u16,
                 None => 0,
             },

@@ -45,7 +45,8 @@ pub fn limit(launch: &Launch, options: &Options) -> u32 {
     limit.unwrap_or(MAX_REGISTERS).clamp(FEWEST, MAX_REGISTERS)
 }
 
-/// The number of registers per thread with which as many blocks run as the kernel states.
+/// The number of registers that a thread can use while as many blocks fit on a multiprocessor as `.minnctapersm` states.
+/// `None` if the directive is absent or does not count.
 pub(crate) fn stated(launch: &Launch, options: &Options) -> Option<u32> {
     Bounds::of(launch, options).blocks.map(|_| limit(launch, options))
 }
@@ -276,7 +277,6 @@ mod tests {
         assert_eq!(with(80, [32, 32, 0, 0]), 64);
     }
 
-    /// As in ptxas 13.0, which says that it ignores the directive.
     #[test]
     fn a_stated_number_of_blocks_is_enough() {
         let with = |blocks| {
@@ -286,6 +286,7 @@ mod tests {
         assert_eq!([None, Some(1), Some(2), Some(9)].map(with), [None, Some(255), Some(128), None]);
     }
 
+    /// As in ptxas 13.0, which says that it ignores the directive.
     #[test]
     fn blocks_that_do_not_fit_do_not_count() {
         for sm in [75, 86, 89, 120] {

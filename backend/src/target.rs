@@ -239,8 +239,8 @@ pub const SM_REGISTERS: u32 = 65536;
 pub const REGISTER_UNIT: u32 = 8;
 
 impl Limits {
-    /// The number of registers per thread below which there is no gain: with it, the register file can hold as many
-    /// warps as the multiprocessor runs.
+    /// The number of registers that a thread can use without reducing the occupancy: the register file holds them for as
+    /// many warps as the multiprocessor can run.
     pub fn free_registers(&self) -> u32 {
         let most = SM_REGISTERS / (self.warps * WARP);
         most - most % REGISTER_UNIT

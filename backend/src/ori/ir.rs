@@ -156,7 +156,8 @@ pub struct Facts {
     pub barriers: u8,
     /// The number of registers that a thread starts with, for a kernel that changes the number with `setmaxnreg`.
     pub starts_with: Option<u32>,
-    /// The number of registers of a thread with which as many blocks run as the kernel states.
+    /// The number of registers that a thread can use while as many blocks fit on a multiprocessor as `.minnctapersm`
+    /// states.
     pub free_registers: Option<u32>,
     pub reads_ctaid_z: bool,
     /// Each warp consists of 32 threads with consecutive `%tid.x`, starting at a multiple of 32: the kernel states a block
@@ -474,7 +475,8 @@ impl Inst {
 }
 
 impl Function {
-    /// The number of registers per thread below which there is no gain.
+    /// The number of registers that a thread can use without reducing the occupancy that the kernel asks for: the number
+    /// of blocks that it states, otherwise the maximum number of warps.
     pub fn free_registers(&self, target: &Target) -> u32 {
         self.facts.free_registers.unwrap_or_else(|| target.limits.free_registers())
     }
