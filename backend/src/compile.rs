@@ -5,6 +5,7 @@ use crate::assemble::JumpTable;
 use crate::hazard;
 use crate::input::{Env, Function, SrcId, Stmt};
 use crate::ori::cfg::returning_blocks;
+use crate::ori::compact::compact;
 use crate::ori::op::Op;
 use crate::ori::{build, ir, text};
 use crate::products::{self, MatrixUse};
@@ -112,10 +113,12 @@ fn compile_with(
     let mut ori = build::build(env, func, options, starts_with, session.checkpoint)?;
     // A function that allocates stack memory at run time needs the words for the stack end in its calls.
     ori.facts.private = private && !func.entry && !ori.frame.moving;
+    compact(&mut ori);
     session.over(BUILD, || text::print(&ori));
     phases::run(&mut ori, options, session)?;
     // Calls of runtime routines exist only now, and may overwrite the return address.
     ori.facts.private = ori.facts.private && convention::keeps_frame(&ori, target)?;
+    compact(&mut ori);
     let limit = registers::limit(&func.launch, options);
     let statements = ori.facts.statements;
     let Generated { registers, assembled, insts, shown } = generate(&mut ori, limit, options, session)

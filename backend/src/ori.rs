@@ -4,6 +4,7 @@ pub mod alias;
 pub mod analyses;
 pub mod build;
 pub mod cfg;
+pub mod compact;
 pub mod defs;
 pub mod divergence;
 pub mod dominators;

@@ -17,8 +17,8 @@ use ptx_isa::FormId;
 
 /// The smallest possible limit.
 pub(crate) const FEWEST: u32 = 24;
-/// A function with at most this number of values never spills and never limits the occupancy.
-const FEW_VALUES: usize = 64;
+/// A function whose values have at most this number of registers together never spills and never limits the occupancy.
+const FEW: u32 = 32;
 /// The number of registers that allocation may take beyond those that an order was made for, for which another order is
 /// tried.
 const NEARLY: u32 = 8;
@@ -148,8 +148,8 @@ pub(crate) fn assign(
     let order = search.plans.order(func, limit, checkpoint);
     let meant = order.meant();
     let all = Within::registers(limit);
-    // With fewer values than this, there are never too many live ones.
-    if !changes && limit == MAX_REGISTERS && func.values.len() <= FEW_VALUES {
+    let all_values = func.values.iter().map(|value| u32::from(value.width)).sum::<u32>();
+    if !changes && limit == MAX_REGISTERS && all_values <= FEW {
         return search.allocate(func, &order, all);
     }
     let mut unordered = func.clone();

@@ -1,7 +1,8 @@
 //! Writes output files completely or not at all.
 //!
-//! The content goes to a temporary file in the same folder, is flushed to disk, and then replaces the file of that
-//! name. Until then, readers of the file see the old content; if the disk is full, the old file stays unchanged.
+//! The content goes to a temporary file in the same folder, which then replaces the file of that name. Until then,
+//! readers of the file see the old content; if the disk is full, the old file stays unchanged. A changed file of the user
+//! is flushed to disk first, so that not even a power failure loses it. Other files can be made again.
 //! Anything that is not a regular file (a pipe, a device, a descriptor that is open already) is written to directly.
 
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -19,25 +20,25 @@ enum Place {
     Stream(PathBuf),
 }
 
-/// Writes a file, a pipe or a device.
+/// Writes a file that can be made again, a pipe or a device.
 ///
 /// # Errors
 /// The write failed. The old content is unchanged, and no temporary file is left.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     match place(path)? {
-        Place::File(path, old) => replace(&path, old.as_ref(), content),
+        Place::File(path, old) => replace(&path, old.as_ref(), content, |_| Ok(())),
         // Append mode, because the descriptor may refer to a file that other programs have written to.
         Place::Stream(path) => OpenOptions::new().append(true).open(path)?.write_all(content),
     }
 }
 
-/// Replaces the content of a file.
+/// Replaces the content of a file of the user, and flushes it to disk.
 ///
 /// # Errors
 /// As for [`write()`], and if the file does not exist.
 pub fn rewrite(path: &Path, content: &[u8]) -> io::Result<()> {
     match place(path)? {
-        Place::File(path, Some(old)) => replace(&path, Some(&old), content),
+        Place::File(path, Some(old)) => replace(&path, Some(&old), content, sync),
         Place::File(..) => Err(ErrorKind::NotFound.into()),
         Place::Stream(_) => Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file")),
     }
@@ -72,7 +73,13 @@ fn is_descriptor(path: &Path) -> bool {
     cfg!(unix) && (path.starts_with("/proc") || path.starts_with("/dev/fd"))
 }
 
-fn replace(path: &Path, old: Option<&Metadata>, content: &[u8]) -> io::Result<()> {
+/// Replaces a file, after `finish` is done with the new one.
+fn replace(
+    path: &Path,
+    old: Option<&Metadata>,
+    content: &[u8],
+    finish: impl Fn(&File) -> io::Result<()>,
+) -> io::Result<()> {
     if old.is_some() {
         // A file without write permission must not be replaced either.
         OpenOptions::new().write(true).open(path)?;
@@ -95,7 +102,7 @@ fn replace(path: &Path, old: Option<&Metadata>, content: &[u8]) -> io::Result<()
         keep_owner(file.as_file(), old);
         file.as_file().set_permissions(old.permissions())?;
     }
-    sync(file.as_file())?;
+    finish(file.as_file())?;
     file.persist(path)?;
     Ok(())
 }

@@ -410,7 +410,7 @@ impl<'a> Lowering<'a> {
         let cfg = Cfg::new(&self.out);
         remove_unreached(&mut self.out, &cfg);
         checkpoint();
-        ssa::simplify(&mut self.out, checkpoint);
+        self.ssa.simplify(&mut self.out);
         let is_undefined =
             |term: &Term| matches!(term, Term::Branch { cond, .. } if cond.kind == SrcKind::Undef);
         if self.out.layout.iter().any(|&b| is_undefined(&self.out.block(b).term)) {

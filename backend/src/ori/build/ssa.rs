@@ -36,8 +36,17 @@ struct BlockState {
     /// The number of edges that have not been added yet.
     missing: u32,
     sealed: bool,
-    /// Phis without arguments: the variable, and the index in the block's list of phis.
-    incomplete: Vec<(Variable, usize)>,
+    /// Phis that get their arguments when the block is sealed: their variables and results.
+    incomplete: Vec<(Variable, Value)>,
+}
+
+/// A phi of a sealed block whose arguments are being collected.
+struct Pending {
+    block: BlockId,
+    variable: Variable,
+    dst: Value,
+    /// One for each of the first predecessors.
+    args: Vec<(BlockId, Src)>,
 }
 
 pub(super) struct Ssa<'a> {
@@ -45,8 +54,10 @@ pub(super) struct Ssa<'a> {
     filled: usize,
     blocks: Vec<BlockState>,
     definitions: FxHashMap<(BlockId, Variable), Src>,
-    /// Phis of sealed blocks whose arguments have not been filled in.
-    pending: Vec<(BlockId, Variable, usize)>,
+    /// The last phi is filled in first; the one before may wait for it.
+    pending: Vec<Pending>,
+    /// Results of phis that join one value with itself, and that value.
+    replaced: FxHashMap<Value, Src>,
 }
 
 impl<'a> Ssa<'a> {
@@ -57,6 +68,7 @@ impl<'a> Ssa<'a> {
             blocks: Vec::new(),
             definitions: FxHashMap::default(),
             pending: Vec::new(),
+            replaced: FxHashMap::default(),
         }
     }
 
@@ -81,20 +93,28 @@ impl<'a> Ssa<'a> {
         state.predecessors.push(from);
         state.missing = state.missing.saturating_sub(1);
         if state.missing == 0 {
-            state.sealed = true;
-            for (variable, phi) in std::mem::take(&mut state.incomplete) {
-                self.pending.push((to, variable, phi));
-            }
+            self.seal(to);
             self.fill(out, shape);
         }
     }
 
+    fn seal(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block.index()];
+        state.sealed = true;
+        let incomplete = std::mem::take(&mut state.incomplete).into_iter();
+        self.pending.extend(incomplete.map(|(variable, dst)| Pending {
+            block,
+            variable,
+            dst,
+            args: Vec::new(),
+        }));
+    }
+
     /// Declares that no further edge enters the block.
     pub(super) fn close(&mut self, out: &mut Function, shape: &impl Fn(Variable) -> Shape) {
-        for (i, state) in self.blocks.iter_mut().enumerate().filter(|(_, state)| !state.sealed) {
-            state.sealed = true;
-            for (variable, phi) in std::mem::take(&mut state.incomplete) {
-                self.pending.push((BlockId(i as u32), variable, phi));
+        for i in 0..self.blocks.len() {
+            if !self.blocks[i].sealed {
+                self.seal(BlockId(i as u32));
             }
         }
         self.fill(out, shape);
@@ -114,7 +134,7 @@ impl<'a> Ssa<'a> {
     ) -> Src {
         let src = self.find(out, block, variable, shape);
         self.fill(out, shape);
-        src
+        rewrite::resolve_shortening(&mut self.replaced, src)
     }
 
     /// Walks up to the definition, or creates a phi at the first join on the way.
@@ -130,8 +150,9 @@ impl<'a> Ssa<'a> {
         // Some blocks on the way record the result, so that walks from many places to one definition share their work.
         let mut told: SmallVec<[BlockId; 8]> = SmallVec::new();
         let src = loop {
-            if let Some(&src) = self.definitions.get(&(block, variable)) {
-                break src;
+            if let Some(src) = self.definitions.get_mut(&(block, variable)) {
+                *src = rewrite::resolve_shortening(&mut self.replaced, *src);
+                break *src;
             }
             let state = &mut self.blocks[block.index()];
             match state.predecessors[..] {
@@ -146,12 +167,10 @@ impl<'a> Ssa<'a> {
                 _ => {
                     let shape = shape(variable);
                     let dst = out.new_value(shape.file, shape.width);
-                    let phis = &mut out.block_mut(block).phis;
-                    phis.push(Phi { dst, args: Vec::new() });
                     if state.sealed {
-                        self.pending.push((block, variable, phis.len() - 1));
+                        self.pending.push(Pending { block, variable, dst, args: Vec::new() });
                     } else {
-                        state.incomplete.push((variable, phis.len() - 1));
+                        state.incomplete.push((variable, dst));
                     }
                     break dst.into();
                 }
@@ -163,21 +182,67 @@ impl<'a> Ssa<'a> {
         src
     }
 
+    /// Fills in all pending phis. A phi waits for the phis that its arguments need, so that most phis which join one
+    /// value with itself are recognized at once: a variable that no path to a join changes needs none there.
     fn fill(&mut self, out: &mut Function, shape: &impl Fn(Variable) -> Shape) {
-        while let Some((block, variable, phi)) = self.pending.pop() {
-            self.filled += 1;
-            if self.filled.is_multiple_of(PHIS) {
-                (self.checkpoint)();
+        while let Some(phi) = self.pending.last() {
+            let (block, variable, waiting) = (phi.block, phi.variable, self.pending.len());
+            let Some(&from) = self.blocks[block.index()].predecessors.get(phi.args.len()) else {
+                self.finish(out);
+                continue;
+            };
+            let src = self.find(out, from, variable, shape);
+            // Otherwise the value is a new phi, which comes first.
+            if self.pending.len() == waiting {
+                self.pending[waiting - 1].args.push((from, src));
             }
-            let predecessors = self.blocks[block.index()].predecessors.clone();
-            let mut args = Vec::with_capacity(predecessors.len());
-            for from in predecessors {
-                let src = self.find(out, from, variable, shape);
-                args.push((from, plain(out, from, src)));
-            }
-            out.block_mut(block).phis[phi].args = args;
         }
     }
+
+    /// Adds the last pending phi to its block, unless it joins one value with itself.
+    fn finish(&mut self, out: &mut Function) {
+        let Some(Pending { block, dst, mut args, .. }) = self.pending.pop() else { return };
+        self.filled += 1;
+        if self.filled.is_multiple_of(PHIS) {
+            (self.checkpoint)();
+        }
+        match joined(dst, &args, &mut self.replaced) {
+            Some(only) if only.mods == SrcMods::NONE => {
+                self.replaced.insert(dst, only);
+            }
+            _ => {
+                args.iter_mut().for_each(|(from, src)| *src = plain(out, *from, *src));
+                out.block_mut(block).phis.push(Phi { dst, args });
+            }
+        }
+    }
+
+    /// Removes phis that join one value with itself, and phis that are never read.
+    pub(super) fn simplify(self, out: &mut Function) {
+        let checkpoint = self.checkpoint;
+        let replaced = replacements(out, self.replaced, checkpoint);
+        for blocks in out.blocks.chunks_mut(BLOCKS) {
+            checkpoint();
+            for block in blocks {
+                block.phis.retain(|phi| !replaced.contains_key(&phi.dst));
+                block.phis.sort_unstable_by_key(|phi| phi.dst);
+            }
+        }
+        checkpoint();
+        rewrite::sources(out, &replaced);
+        checkpoint();
+        remove_unread(out);
+    }
+}
+
+/// The value that a phi joins with itself, or with the phi's own result: `None` if the arguments differ.
+fn joined(dst: Value, args: &[(BlockId, Src)], replaced: &mut FxHashMap<Value, Src>) -> Option<Src> {
+    let mut only = None;
+    let same = args.iter().all(|&(_, arg)| {
+        let arg = rewrite::resolve_shortening(replaced, arg);
+        arg.kind == SrcKind::Value(dst) && arg.mods == SrcMods::NONE || *only.get_or_insert(arg) == arg
+    });
+    same.then(|| only.unwrap_or(Src::UNDEF))
 }
 
 /// The register file and width of a variable's values.
@@ -200,27 +265,15 @@ fn plain(out: &mut Function, block: BlockId, src: Src) -> Src {
     dst.into()
 }
 
-/// Removes phis that join one value with itself, and phis that are never read.
-pub(super) fn simplify(out: &mut Function, checkpoint: &dyn Fn()) {
-    let replaced = replacements(out, checkpoint);
-    for blocks in out.blocks.chunks_mut(BLOCKS) {
-        checkpoint();
-        for block in blocks {
-            block.phis.retain(|phi| !replaced.contains_key(&phi.dst));
-        }
-    }
-    checkpoint();
-    rewrite::sources(out, &replaced);
-    checkpoint();
-    remove_unread(out);
-}
-
-/// The replacements of phis that join one value with itself.
-fn replacements(out: &Function, checkpoint: &dyn Fn()) -> FxHashMap<Value, Src> {
+/// The replacements of phis that join one value with itself, `replaced` and those that follow from it.
+fn replacements(
+    out: &Function,
+    mut replaced: FxHashMap<Value, Src>,
+    checkpoint: &dyn Fn(),
+) -> FxHashMap<Value, Src> {
     let phis: Vec<&Phi> = out.layout.iter().flat_map(|b| &out.block(*b).phis).collect();
     let users = Users::new(out.values.len(), &phis);
     checkpoint();
-    let mut replaced: FxHashMap<Value, Src> = FxHashMap::default();
     let mut work: Vec<u32> = (0..phis.len() as u32).rev().collect();
     let mut steps = 0usize;
     while let Some(i) = work.pop() {
@@ -232,18 +285,14 @@ fn replacements(out: &Function, checkpoint: &dyn Fn()) -> FxHashMap<Value, Src> 
         if replaced.contains_key(&phi.dst) {
             continue;
         }
-        let mut only = None;
-        let same = phi.args.iter().all(|&(_, arg)| {
-            let arg = rewrite::resolve_shortening(&mut replaced, arg);
-            arg.kind == SrcKind::Value(phi.dst) || *only.get_or_insert(arg) == arg
-        });
-        if same {
-            replaced.insert(phi.dst, only.unwrap_or(Src::UNDEF));
+        if let Some(only) = joined(phi.dst, &phi.args, &mut replaced) {
+            replaced.insert(phi.dst, only);
             work.extend(users.of(phi.dst));
         }
     }
-    for phi in &phis {
-        rewrite::resolve_shortening(&mut replaced, phi.dst.into());
+    let all: Vec<Value> = replaced.keys().copied().collect();
+    for phi in all {
+        rewrite::resolve_shortening(&mut replaced, phi.into());
     }
     replaced
 }
