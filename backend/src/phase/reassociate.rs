@@ -5,6 +5,8 @@
 //! differ only in their offsets, and so have elements at constant distances whose addresses the compiler of the PTX moved
 //! out of a loop. They need one register, and scheduling knows that the accesses do not overlap.
 //!
+//! A 64-bit address that is one value plus a constant, `x + 80`, becomes `x` in the same way.
+//!
 //! Before and after: SSA. Sums are changed in place, and equal ones are merged; dead code elimination removes unused
 //! sums.
 
@@ -42,12 +44,22 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
                     func.block_mut(b).insts[i].srcs = terms;
                     moved[v.index()] = constant;
                 }
-            } else if let Some(sum) = PairSum::of(func, defs, uses, inst) {
-                let (terms, constant) = sum.without_constants(func, defs);
-                if constant != 0 && room.takes(constant) {
-                    sum.set_terms(func, &terms);
-                    moved[v.index()] = constant as i32;
+            } else {
+                let mut total = 0;
+                if let Some((halves, constant)) = base_of_pair(func, defs, uses, inst)
+                    && room.takes(constant)
+                {
+                    func.block_mut(b).insts[i].srcs = SmallVec::from_slice(&halves);
+                    total = constant;
                 }
+                if let Some(sum) = PairSum::of(func, defs, uses, &func.block(b).insts[i]) {
+                    let (terms, constant) = sum.without_constants(func, defs);
+                    if constant != 0 && room.takes(total + constant) {
+                        sum.set_terms(func, &terms);
+                        total += constant;
+                    }
+                }
+                moved[v.index()] = total as i32;
             }
         }
     }
@@ -118,6 +130,22 @@ fn is_sum(func: &Function, v: Value, inst: &Inst) -> bool {
         && inst.guard.is_true()
         && inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink)
         && func.value(v).width == 1
+}
+
+/// For a pair that is a value plus constants and whose sums nothing else reads: the halves of the value, and the sum of
+/// the constants.
+fn base_of_pair(func: &Function, defs: &Defs, uses: &[u32], pack: &Inst) -> Option<([Src; 2], i64)> {
+    let (Op::Pack, true, [low, high]) = (pack.op, pack.guard.is_true(), &pack.srcs[..]) else { return None };
+    let step = |halves: &[Src; 2]| {
+        let is_read_once = halves.iter().all(|half| half.value().is_some_and(|v| uses[v.index()] == 1));
+        is_read_once.then(|| added_to_pair(func, defs, halves)).flatten()
+    };
+    let (mut halves, mut constant) = step(&[*low, *high])?;
+    for _ in 1..DEEPEST {
+        let Some((base, add)) = step(&halves) else { break };
+        (halves, constant) = (base, constant + add);
+    }
+    Some((halves, constant))
 }
 
 /// The two additions of a 64-bit sum whose results only one `PACK` reads: block and position of each.
