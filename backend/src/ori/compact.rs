@@ -87,7 +87,8 @@ mod tests {
               %v2:p = ISETP.LT.AND %v3, %v0.1, PT
               BRA %v2, b1, b2
             }
-        "#]].assert_eq(&text::print(&func));
+        "#]]
+        .assert_eq(&text::print(&func));
         assert_eq!(func.values.len(), 4);
     }
 }

@@ -7,7 +7,7 @@
 //! takes hardly more instructions, the uniform datapath computes the value; otherwise `R2UR` moves it there.
 //!
 //! Results of the uniform datapath have a longer latency, so values stay in general registers where these are not
-//! scarce. Addresses move in any case if accesses can read them from uniform registers. Phis stay too, because a uniform register belongs to the whole warp.
+//! scarce. Descriptors and addresses move in any case, if operations can read them from uniform registers. Phis stay too, because a uniform register belongs to the whole warp.
 //!
 //! Before and after: SSA. Instructions whose results are no longer read are removed.
 
@@ -22,7 +22,7 @@ use crate::ori::cfg::Cfg;
 
 use crate::ori::ir::{BlockId, Const, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::loops::Loops;
-use crate::ori::op::{Bool, ICmp, MemSize, Op, Sign};
+use crate::ori::op::{Bool, ICmp, MemSize, Op, ShfType, Sign};
 use crate::ori::operations::signature;
 use crate::ori::signature::{Accept, At, SrcSlot, Width};
 use crate::ori::together::Together;
@@ -140,16 +140,16 @@ fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) -> 
     }
     let sm = sass::Sm(context.sm.number as u8);
     let live = Liveness::compute(func, cfg);
-    let addresses = match Target::nearest(context.sm) {
-        Some(target) if target.uniform_addresses() => addresses(func, cfg, sm, could),
-        _ => FxHashSet::default(),
+    let needed = match Target::nearest(context.sm) {
+        Some(target) => needed(func, cfg, target, could),
+        None => FxHashSet::default(),
     };
     let length = |v: Value| live.of(v).iter().map(|ranges| ranges.length()).max().unwrap_or(0);
     let crowded = crowded(&live, func, free);
     let before = |at: Point| crowded.partition_point(|point| *point < at);
     let is_in_crowd =
         |v: Value| live.of(v).iter().flat_map(|ranges| &ranges.0).any(|i| before(i.start) < before(i.end));
-    candidates.retain(|(v, _)| addresses.contains(v) || (length(*v) >= long && is_in_crowd(*v)));
+    candidates.retain(|(v, _)| needed.contains(v) || (length(*v) >= long && is_in_crowd(*v)));
     if candidates.is_empty() {
         return false;
     }
@@ -186,13 +186,17 @@ fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) -> 
     true
 }
 
-/// The values among those that `could` move that are addresses which accesses can read from uniform registers, and the
-/// values from which these are computed.
-fn addresses(func: &Function, cfg: &Cfg, sm: sass::Sm, could: impl Fn(&Value) -> bool) -> FxHashSet<Value> {
+/// The values among those that `could` move that are needed in uniform registers, and the values from which these are
+/// computed: addresses that accesses can read from uniform registers, and operands of asynchronous copies and matrix
+/// operations, such as descriptors.
+fn needed(func: &Function, cfg: &Cfg, target: &Target, could: impl Fn(&Value) -> bool) -> FxHashSet<Value> {
+    let (sm, addresses, descriptors) = (target.generation(), target.uniform_addresses(), target.clusters);
     let mut found: FxHashSet<Value> = FxHashSet::default();
+    let moved = |inst: &Inst| inst.srcs.first().filter(|_| inst.op == Op::R2ur).and_then(Src::value);
     // Operands are defined before their users, except those of phis.
     for inst in cfg.order.iter().rev().flat_map(|b| func.block(*b).insts.iter().rev()) {
-        found.extend(address(inst).filter(|v| could(v) && takes_as(func, sm, inst, *v)));
+        let value = moved(inst).filter(|_| descriptors).or(address(inst).filter(|_| addresses));
+        found.extend(value.filter(|v| could(v) && takes_as(func, sm, inst, *v)));
         if inst.defs().any(|v| found.contains(&v)) {
             found.extend(inst.srcs.iter().filter_map(Src::value).filter(&could));
         }
@@ -316,7 +320,9 @@ fn takes_as(func: &Function, sm: sass::Sm, inst: &Inst, v: Value) -> bool {
         // It copies the value for the allocator, which decides about the source itself.
         Op::Fix => return false,
         // The code of ptxas for older targets does not have these forms.
-        Op::I2f { .. } | Op::ImadHi { .. } => return false,
+        Op::I2f { .. } | Op::F2i { .. } | Op::ImadHi { .. } | Op::Shf { ty: ShfType::U64, .. } => {
+            return false;
+        }
         Op::R2ur => return inst.srcs[0].mods == SrcMods::NONE,
         _ => {}
     }
