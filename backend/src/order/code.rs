@@ -144,8 +144,10 @@ impl Code {
             // Only caller and callee know the parameters and results that a call passes in memory.
             let passes =
                 (statement.may_call || matches!(statement.what, What::Call | What::Return)) && is_local(inst);
-            // Threads may wait for errors before they end.
-            let ends = !belongs && part == Part::ErrorBarrier && precedes_exit(sm, &insts[at + 1..]);
+            // Threads may wait for errors before they end. Without a `ret`, the end belongs to the last statement, from
+            // which control may not lead to it.
+            let may_end = !belongs || statement.what == What::Other;
+            let ends = may_end && part == Part::ErrorBarrier && precedes_exit(sm, &insts[at + 1..]);
             if waits || passes || ends {
                 continue;
             }
