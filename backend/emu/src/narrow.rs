@@ -1,4 +1,5 @@
-//! Floating-point formats of at most eight bits. They round to the nearest number, ties to even, and saturate.
+//! Floating-point formats of at most eight bits. They round to the nearest number, ties to even, or with random bits, and
+//! saturate.
 
 /// A format: a sign, an exponent and a fraction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,6 +99,25 @@ impl Narrow {
     pub fn limited(self, value: f64, relu: bool) -> u8 {
         if relu && value.is_sign_negative() && !value.is_nan() { 0 } else { self.from_f64(value) }
     }
+
+    /// Two numbers from single-precision numbers that share random bits: the high number takes them in reverse order.
+    pub fn random_pair(self, singles: [f64; 2], random: u16, relu: bool) -> [u8; 2] {
+        let [high, low] = singles;
+        [self.limited_randomly(high, random.reverse_bits(), relu), self.limited_randomly(low, random, relu)]
+    }
+
+    /// Rounds the magnitude down, or up if the sum of the dropped part and the random bits, as fractions of the distance
+    /// to the next number, has a carry.
+    fn limited_randomly(self, value: f64, random: u16, relu: bool) -> u8 {
+        let magnitude = value.abs();
+        let below = (0..self.greatest()).rev().find(|&code| self.to_f64(code) <= magnitude);
+        let Some(below) = below.filter(|_| magnitude < self.to_f64(self.greatest())) else {
+            return self.limited(value, relu);
+        };
+        let (down, up) = (self.to_f64(below), self.to_f64(below + 1));
+        let carries = (magnitude - down) / (up - down) + f64::from(random) / 65536.0 >= 1.0;
+        self.limited(if carries { up } else { down }.copysign(value), relu)
+    }
 }
 
 /// The format `ue8m0` of scale factors for blocks of a matrix: powers of two from 2⁻¹²⁷ on, and one NaN.
@@ -148,5 +168,19 @@ mod tests {
         // Between 1 and 1.125, and between 1.125 and 1.25.
         assert_eq!((E4M3.from_f64(1.0625), E4M3.from_f64(1.1875)), (0x38, 0x3a));
         assert_eq!(E4M3.limited(-1.0, true), 0);
+    }
+
+    #[test]
+    fn random_bits_decide_the_direction() {
+        // A quarter between 1 and 1.125.
+        let value = 1.0 + 0.125 / 4.0;
+        assert_eq!(E4M3.random_pair([value, value], 0xbfff, false), [0x39, 0x38]);
+        assert_eq!(E4M3.random_pair([-value, -value], 0xc000, false), [0xb8, 0xb9]);
+        // Below the smallest number, an exact number, and above the greatest.
+        let least = E4M3.to_f64(1);
+        assert_eq!(E4M3.random_pair([least / 2.0, least / 2.0], 0x8000, false), [0, 1]);
+        assert_eq!(E4M3.random_pair([2.0, 1e9], 0xffff, false), [0x40, 0x7e]);
+        assert_eq!(E4M3.random_pair([f64::NAN, -1.0], 0xffff, true), [0x7f, 0]);
+        assert_eq!(E5M2.random_pair([57345.0, f64::NEG_INFINITY], 0xffff, false), [0x7b, 0xfb]);
     }
 }

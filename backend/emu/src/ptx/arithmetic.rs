@@ -434,6 +434,7 @@ impl<'a> Block<'a> {
             | F::CvtPair
             | F::CvtTf32
             | F::CvtToNarrow
+            | F::CvtToNarrow4
             | F::CvtFromNarrow
             | F::CvtToScale
             | F::CvtFromScale

@@ -39,6 +39,10 @@ impl Lane<'_, '_> {
                 };
                 merged()? << (2 * to.bits()) | pack.small(to, high) << to.bits() | pack.small(to, low)
             }
+            What::SmallRandomly { to } => {
+                let bits = self.bits(2)?;
+                u64::from(bits) << 16 | pack.small_pair(to, [single(0)?, single(1)?], (bits >> 16) as u16)
+            }
             What::Widen { from } => {
                 let pair = self.bits(1)? >> (2 * from.bits() * u32::from(self.source(1).swizzle));
                 let half = |code: u32| match from {

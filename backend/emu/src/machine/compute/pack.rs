@@ -2,7 +2,7 @@
 
 use super::rounding;
 use crate::float::{BF16, F16, F32, Format, Rounding};
-use crate::narrow::{Narrow, scale};
+use crate::narrow::{self, Narrow, scale};
 use sass::{Field, Inst};
 
 /// A conversion, and how its results are placed.
@@ -31,6 +31,10 @@ pub(in crate::machine) enum What {
     Small {
         to: Small,
         from: Option<Format>,
+    },
+    /// Two small numbers from A and B, rounded with the upper half of C and joined with its lower half.
+    SmallRandomly {
+        to: Narrow,
     },
     /// Two halves from two small numbers in B.
     Widen {
@@ -78,6 +82,11 @@ impl Pack {
                 }
             }
             "F2FP.PACK_B" => What::Tf32,
+            "F2FP.PACK_AB_MERGE_C" if text(Field::Round) == ".RS" => match Small::named(text(Field::Type))? {
+                // The distribution of the random bits is unknown.
+                Small::Number(narrow::E2M1) | Small::Scale => return None,
+                Small::Number(to) => What::SmallRandomly { to },
+            },
             "F2FP.PACK_AB_MERGE_C" => What::Small { to: Small::named(text(Field::Type))?, from: None },
             "F2FP.UNPACK_B_MERGE_C" => {
                 let from = if text(Field::SrcType) == ".BF16" { BF16 } else { F16 };
@@ -90,12 +99,13 @@ impl Pack {
         };
         let finite = flag(Field::Sat);
         // Narrow formats without infinities always saturate.
-        if let What::Small { to: Small::Number(_), .. } = what
-            && !finite
-        {
+        let is_narrow = matches!(what, What::Small { to: Small::Number(_), .. } | What::SmallRandomly { .. });
+        if is_narrow && !finite {
             return None;
         }
         let mode = match inst.get(Field::Round).unwrap_or(0) {
+            // Random bits are a part of the conversion.
+            _ if matches!(what, What::SmallRandomly { .. }) => Rounding::Zero,
             round @ 0..4 => rounding(round),
             _ => return None,
         };
@@ -111,6 +121,11 @@ impl Pack {
             }
             () => bits,
         }
+    }
+
+    pub(in crate::machine) fn small_pair(self, to: Narrow, singles: [u64; 2], random: u16) -> u64 {
+        let [high, low] = to.random_pair(singles.map(|single| F32.to_f64(single)), random, self.relu);
+        u64::from(high) << 8 | u64::from(low)
     }
 
     pub(in crate::machine) fn small(self, to: Small, single: u64) -> u64 {
