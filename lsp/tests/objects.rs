@@ -190,6 +190,17 @@ fn objects_describe_unified_functions_and_variables() {
     }
 }
 
+/// The end without `ret` belongs to the last statement, a branch from which control does not lead to it.
+#[test]
+fn threads_wait_for_errors_at_an_end_without_ret() {
+    let text = ".extern .func f(); .visible .entry k(.param .u32 n) {
+        .reg .pred %p; .reg .b32 %r; ld.param.u32 %r, [n]; setp.eq.s32 %p, %r, 43;
+        @%p bra end; bra.uni l; l: call.uni f, (); bra.uni end; end: }";
+    let folder = folder(&[("k.ptx", &module(&[text]))]);
+    let (status, text) = run(COMPILE, folder.path(), &["-arch=sm_75", "-c", "-O0", "-g", "k.ptx"]);
+    assert_eq!(status, 0, "{text}");
+}
+
 #[test]
 fn unified_aliases_have_no_objects() {
     let text = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .func .attribute(.unified(1, 2)) f() { ret; }\n\
