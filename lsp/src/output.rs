@@ -1,9 +1,11 @@
 //! Writes output files completely or not at all.
 //!
 //! The content goes to a temporary file in the same folder, which then replaces the file of that name. Until then,
-//! readers of the file see the old content; if the disk is full, the old file stays unchanged. A changed file of the user
-//! is flushed to disk first, so that not even a power failure loses it. Other files can be made again.
-//! Anything that is not a regular file (a pipe, a device, a descriptor that is open already) is written to directly.
+//! readers of the file see the old content; if the disk is full, the old file stays unchanged. Anything that is not a
+//! regular file (a pipe, a device, a descriptor that is open already) is written to directly.
+//!
+//! A changed file of the user is flushed to disk first, so that not even a power failure loses it. Other files can be made
+//! again.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};

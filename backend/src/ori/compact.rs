@@ -4,7 +4,7 @@
 //! of removed values behind. Analyses and the allocator have tables with one entry per value, so unused numbers cost
 //! time and memory. The order of the numbers stays the same.
 
-use crate::ori::ir::{Block, Dst, Function, Inst, Src, SrcKind, Value};
+use crate::ori::ir::{Block, Dst, Function, Src, SrcKind, Value};
 
 /// The number of a value that is not used.
 const UNUSED: u32 = u32::MAX;
@@ -47,8 +47,7 @@ fn each(func: &mut Function, mut f: impl FnMut(&mut Value)) {
         }
         for inst in &mut block.insts {
             inst.uses_mut().for_each(|src| source(src, &mut f));
-            let Inst { dsts, .. } = inst;
-            for dst in dsts {
+            for dst in &mut inst.dsts {
                 if let Dst::Value(v) = dst {
                     f(v);
                 }

@@ -7,7 +7,8 @@
 //! takes hardly more instructions, the uniform datapath computes the value; otherwise `R2UR` moves it there.
 //!
 //! Results of the uniform datapath have a longer latency, so values stay in general registers where these are not
-//! scarce. Descriptors and addresses move in any case, if operations can read them from uniform registers. Phis stay too, because a uniform register belongs to the whole warp.
+//! scarce. Descriptors and addresses move in any case, if operations can read them from uniform registers. Phis stay too,
+//! because a uniform register belongs to the whole warp.
 //!
 //! Before and after: SSA. Instructions whose results are no longer read are removed.
 
@@ -121,7 +122,7 @@ pub(crate) fn run_on_all(func: &mut Function, context: &Context<'_>) -> Result<C
 }
 
 /// Returns whether any value is converted. Considers values that live for `long` points at which more than `free` general
-/// registers are live, and addresses that accesses can read from uniform registers.
+/// registers are live, and values that are [`needed`] in uniform registers.
 fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) -> bool {
     // The callers of a function keep their values in uniform registers.
     if !func.entry {
