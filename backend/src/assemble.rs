@@ -91,6 +91,8 @@ pub enum LinkTo {
     Symbol(crate::ori::op::Link),
     /// A move of the size of an entry of a driver table, which the driver fills in.
     EntrySize(crate::ori::op::Descriptors),
+    /// A move of the size of the `.const` variables of all objects. It occurs only in objects.
+    ConstBytes,
 }
 
 /// Encodes scheduled code.
@@ -124,6 +126,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
             Some(Link::Table(id)) => Some(LinkTo::Table(table_start(code, id))),
             Some(Link::Symbol(symbol)) => Some(LinkTo::Symbol(symbol)),
             Some(Link::EntrySize(table)) => Some(LinkTo::EntrySize(table)),
+            Some(Link::ConstBytes) => Some(LinkTo::ConstBytes),
             Some(Link::Distance(block)) => {
                 let distance = starts[block.index()].wrapping_sub(counter).wrapping_mul(WORD);
                 inst.set(Field::Imm32, distance.into());

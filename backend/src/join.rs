@@ -476,8 +476,11 @@ impl Whole<'_, '_> {
             LinkTo::Start => (Field::Target, next.wrapping_neg()),
             LinkTo::EntrySize(_) => return Ok(()),
             LinkTo::Place(place) => (Field::Imm32, (base + u64::from(place)) * WORD),
-            LinkTo::Symbol(Link { high: true, .. }) | LinkTo::Return { .. } | LinkTo::Driver(_) => {
-                return Err(wrong("an address for another linker"));
+            LinkTo::Symbol(Link { high: true, .. })
+            | LinkTo::Return { .. }
+            | LinkTo::Driver(_)
+            | LinkTo::ConstBytes => {
+                return Err(wrong("a number for another linker"));
             }
             LinkTo::Literal(offset) => {
                 let index = offset / layout::LITERAL_BYTES;

@@ -91,6 +91,8 @@ pub enum Link {
     Symbol(op::Link),
     /// A move of the size of an entry of a driver table.
     EntrySize(op::Descriptors),
+    /// A move of the size of the `.const` variables of all objects.
+    ConstBytes,
 }
 
 /// The effect of an instruction besides reading and writing registers. It determines which instructions may be

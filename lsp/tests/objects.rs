@@ -376,3 +376,25 @@ fn constant_banks_are_in_the_order_of_the_first_variables() {
     assert_eq!(order(&format!("{constant}.visible {global}")), "43");
     assert_eq!(order(&format!("{global}.visible {constant}")), "34");
 }
+
+/// nvlink fills in the size of the `.const` variables of all objects, which code needs to recognize their addresses.
+#[test]
+fn objects_leave_the_size_of_constants_to_the_linker() {
+    let body = ".reg .pred %p<2>;\n.reg .b64 %rd<3>;\n.reg .b32 %r<2>;\nld.param.b64 %rd1, [p];\n";
+    let queried = |space: &str| {
+        let query =
+            format!("isspacep.{space} %p1, %rd1;\nselp.b32 %r1, 1, 2, %p1;\nst.b32 [%rd1], %r1;\nret;\n");
+        let text = module(&[&format!(".visible .entry k(.param .u64 p)\n{{\n{body}{query}}}\n")]);
+        let folder = folder(&[("k.ptx", &text)]);
+        ["sm_75", "sm_90", "sm_120"].map(|arch| {
+            let said = run(COMPILE, folder.path(), &["-arch", arch, "-c", "-o", "k.o", "k.ptx"]);
+            assert_eq!(said, (0, String::new()));
+            let object = fs::read(folder.path().join("k.o")).expect("the object");
+            let name = b".nv.ptx.const0.size\0";
+            object.windows(name.len()).any(|bytes| bytes == name)
+        })
+    };
+    assert_eq!(queried("const"), [true; 3]);
+    assert_eq!(queried("global"), [true; 3]);
+    assert_eq!(queried("param"), [false; 3]);
+}

@@ -82,6 +82,8 @@ pub(super) enum Named {
     Stub(usize),
     /// The size of an entry of a driver table.
     EntrySize(Descriptors),
+    /// The size of the `.const` variables of all objects.
+    ConstBytes,
 }
 
 /// A relocation whose symbol has no number yet.
@@ -424,6 +426,10 @@ impl Linker<'_> {
             };
             table.add(own, Some(Key::Named(key)));
         }
+        if self.functions.iter().any(|f| f.code.links.iter().any(|link| link.to == LinkTo::ConstBytes)) {
+            let bytes = symbol(CONST_BYTES, None, Binding::Local, SymbolKind::Object, STV_INTERNAL);
+            table.add(Symbol { size: 4, ..bytes }, Some(Key::Named(Named::ConstBytes)));
+        }
         for (i, f) in self.functions.iter().enumerate() {
             let own = Symbol {
                 size: code[i].len() as u64 * WORD,
@@ -741,6 +747,7 @@ impl Linker<'_> {
                     (R_CUDA_CONST_FIELD19_40, Named::Literal(i, index), word.into())
                 }
                 LinkTo::EntrySize(table) => (R_CUDA_ABS32_32, Named::EntrySize(table), 0),
+                LinkTo::ConstBytes => (R_CUDA_ABS32_32, Named::ConstBytes, 0),
                 LinkTo::Symbol(Link { symbol: Name::Function(function), offset, high }) => {
                     let named = by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?;
                     alias = self.alias(function, named);

@@ -49,6 +49,9 @@ pub(super) const STO_CUDA_CONSTANT: u8 = 0x80;
 /// The symbol is not visible to other objects.
 pub(super) const STV_INTERNAL: u8 = 1;
 
+/// The symbol that stands for the size of the `.const` variables of all objects. nvlink defines it.
+pub(super) const CONST_BYTES: &str = ".nv.ptx.const0.size";
+
 /// Relocations of 32 bits of an instruction: an address in shared memory, the halves of a memory address, 16 bits of an
 /// address in a constant bank. Also the offset and bank of a load from a constant bank.
 pub(super) const R_CUDA_ABS32_32: u32 = 55;

@@ -38,6 +38,7 @@ impl Emitter<'_> {
             Op::Locate { link } => self.locate(inst, Link::Symbol(link)),
             Op::LoadHandle { link } => self.load_handle(inst, Link::Symbol(link)),
             Op::EntrySize { table } => self.locate(inst, Link::EntrySize(table)),
+            Op::ConstBytes => self.locate(inst, Link::ConstBytes),
             Op::FrameTop => self.frame_top(inst),
             Op::Bssy { .. } => self.set_barrier(inst),
             Op::Bar { .. } => self.barrier(inst),

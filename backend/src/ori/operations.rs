@@ -76,6 +76,8 @@ operations! {
     Locate "LOCATE" { link: Link } [R] <- [] I, as &["MOV"];
     /// The size of an entry of a driver table, which the driver fills in.
     EntrySize "ENTRYSIZE" { table: Descriptors } [R] <- [] I, as &["MOV"];
+    /// The size of the `.const` variables of all objects, which a linker fills in.
+    ConstBytes "CONSTBYTES" [R] <- [] I, as &["MOV"];
     /// The stack pointer before the function's frame was allocated: the address of the arguments that the caller passes
     /// on the stack.
     FrameTop "FRAMETOP" [R] <- [] I, as &["IADD3"];

@@ -382,13 +382,21 @@ impl<'a> Lowering<'a> {
 
     /// Whether a generic address is that of a `.const` variable.
     fn is_in_constants(&mut self, address: Src) -> Src {
-        // Other objects may have `.const` variables.
-        let bytes = if self.relocatable { layout::BANK_BYTES } else { layout::const_bytes(self.env) };
+        let start = Src::constant(0, self.target.driver.const_window);
+        if self.relocatable {
+            // Other objects may have `.const` variables. nvlink fills in -1 if no object has one.
+            let bytes = self.reg(Op::ConstBytes, &[]);
+            let any = self.compare(ICmp::Ne, false, bytes, Src::imm(u32::MAX));
+            let (address, start) = (self.pair(address), self.pair(start));
+            let end = self.add_pair(start, [bytes, Src::ZERO]);
+            let before = self.compare_pair_with(ICmp::Lt, false, address, end, Bool::And, any);
+            return self.compare_pair_with(ICmp::Ge, false, address, start, Bool::And, before);
+        }
+        let bytes = layout::const_bytes(self.env);
         if bytes == 0 {
             return Src::FALSE;
         }
-        let address = self.pair(address);
-        let start = self.pair(Src::constant(0, self.target.driver.const_window));
+        let (address, start) = (self.pair(address), self.pair(start));
         let end = self.add_pair(start, super::operand::halves(bytes));
         let behind = self.compare_pair(ICmp::Ge, false, address, end);
         self.compare_pair_with(ICmp::Ge, false, address, start, Bool::And, behind.not())
