@@ -98,6 +98,16 @@ fn taken_addresses(db: &dyn Db, file: SourceFile) -> BTreeSet<u32> {
     taken
 }
 
+/// The first function that the module uses through its address although the module has no code under its name: a function
+/// of another module, of the driver, or an alias.
+pub fn first_address_of_another_module(db: &dyn Db, file: SourceFile) -> Option<&str> {
+    let functions = &module(db, file).env.functions;
+    let body = |index| function(db, body_of(db, file, index)?).as_deref();
+    let taken = calls::taken_in_order(whole_env(db, file), &body);
+    let first = taken.into_iter().find(|&index| body(index).is_none())?;
+    Some(&functions.get(first as usize)?.name)
+}
+
 /// Whether functions are inlined or compiled for their callers. This is not done for debuggers, which expect the
 /// functions as written, nor for linkers, because in objects all calls follow the calling convention.
 fn inlines(db: &dyn Db, file: SourceFile) -> bool {

@@ -36,6 +36,7 @@ pub mod source_map;
 mod syntax_errors;
 mod text;
 
+pub use callees::first_address_of_another_module;
 pub use check::lints::INVALID_UTF8;
 pub use compile::{
     LineTables, LinkOptions, Linked, LinkedKernel, LinkedPart, check_all, compile_all, doubles, link,

@@ -252,6 +252,14 @@ impl Task<'_> {
         if options.check_only {
             return 0;
         }
+        if options.extensible
+            && options.relocatable
+            && let Some(name) = ptx_analysis::first_address_of_another_module(db, file)
+        {
+            return log.fatal(format_args!(
+                "Cannot take address of function '{name}' in extensible whole program compilation."
+            ));
+        }
         if resources::ranges(options, db, file, log) {
             return log.aborted();
         }

@@ -398,3 +398,36 @@ fn objects_leave_the_size_of_constants_to_the_linker() {
     assert_eq!(queried("global"), [true; 3]);
     assert_eq!(queried("param"), [false; 3]);
 }
+
+/// A whole program that a linker adds to may call functions of other modules, but not take their addresses.
+#[test]
+fn extensible_programs_take_addresses_of_their_own_functions_only() {
+    let declared = ".extern .func (.param .b32 r) far(.param .b32 a);\n\
+        .extern .func (.param .b64 r) malloc(.param .b64 a);\n\
+        .visible .func (.param .b32 r) near(.param .b32 a) { st.param.b32 [r], 1; ret; }\n\
+        .visible .func (.param .b32 r) nick(.param .b32 a);\n.alias nick, near;\n";
+    let says = |data: &str, body: &str| {
+        let head = ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %rd<3>;\n.reg .b32 %r;\n.param .b32 a, q;\n\
+            ld.param.b64 %rd1, [p];\nld.global.b64 %rd2, [%rd1];\n";
+        let kernel = format!("{head}{body}\nret;\n}}\n");
+        let folder = folder(&[("k.ptx", &module(&[declared, data, &kernel]))]);
+        run(COMPILE, folder.path(), &["-arch=sm_80", "-ewp", "-w", "-o", "k.o", "k.ptx"])
+    };
+    let refused = |name: &str| {
+        let reason = "in extensible whole program compilation.";
+        (255, format!("ptxc fatal   : Cannot take address of function '{name}' {reason}\n"))
+    };
+    for name in ["far", "malloc", "nick"] {
+        assert_eq!(says("", &format!("mov.b64 %rd2, {name};")), refused(name));
+        assert_eq!(says(&format!(".global .u64 unused = {name};\n"), ""), refused(name));
+    }
+    assert_eq!(says(".global .u64 unused = far;\n", "mov.b64 %rd2, nick;"), refused("nick"));
+    for body in [
+        "mov.b64 %rd2, near;",
+        "st.param.b32 [a], 1;\ncall (q), far, (a);",
+        "st.param.b32 [a], 1;\ncall (q), nick, (a);",
+        "st.param.b32 [a], 1;\nlist: .calltargets far;\ncall (q), %rd2, (a), list;",
+    ] {
+        assert_eq!(says("", body), (0, String::new()), "{body}");
+    }
+}
