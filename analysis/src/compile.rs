@@ -17,7 +17,7 @@ use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
 };
-use ptx_backend::join::{Part, Program};
+use ptx_backend::join::{self, Part, Program};
 use ptx_backend::layout::Slot;
 use ptx_backend::ori::op::Link;
 use ptx_backend::session::Session;
@@ -605,6 +605,9 @@ pub struct LinkOptions {
     pub lines: LineTables,
     /// Whether to pass debug data through. Modules with `.target …, debug` always have theirs passed through.
     pub debug: bool,
+    /// Whether an object is a whole program that calls functions of other modules, as with
+    /// `--extensible-whole-program`.
+    pub extensible: bool,
 }
 
 /// When line tables are written.
@@ -783,12 +786,12 @@ pub fn link_watched(
         let object =
             cubin::object(&program, &linked, &target, &options.arguments, lines.as_ref(), debug.as_ref());
         let (cubin, sizes) = object.map_err(not_linked)?;
-        let report = |function: &LinkFunction<'_>| LinkedKernel {
+        let report = |(function, shared_bytes): (&LinkFunction<'_>, u32)| LinkedKernel {
             name: function.input.name.clone(),
             entry: function.input.entry,
             frame: Frame::of(&function.code.resources),
             // The linker knows the rest of the stack.
-            resources: Resources { stack_bytes: 0, ..function.code.resources },
+            resources: Resources { stack_bytes: 0, shared_bytes, ..function.code.resources },
             bank_2_bytes: function.code.tables.iter().map(JumpTable::bytes).sum(),
             handles: [0; 3],
             parts: Vec::new(),
@@ -799,7 +802,13 @@ pub fn link_watched(
         let bodies = |index| of(index).map(|of| of.input);
         let taken = taken_in_order(env, &bodies);
         let ordered = in_order_of_objects(env, &bodies, &taken, target.opt_level > 0);
-        let kernels = ordered.into_iter().filter_map(of).map(report).collect();
+        let shared_bytes = |index, function: &LinkFunction<'_>| {
+            let is_whole = options.extensible && function.input.entry;
+            let all = is_whole.then(|| join::shared_bytes(env, index, &of, &taken, row));
+            all.unwrap_or_default().max(function.code.resources.shared_bytes)
+        };
+        let with_shared = |index| of(index).map(|function| (function, shared_bytes(index, function)));
+        let kernels = ordered.into_iter().filter_map(with_shared).map(report).collect();
         return Ok(Linked { cubin, kernels, sizes, lacks_files });
     }
     let mut joined = Vec::new();

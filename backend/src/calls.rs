@@ -129,6 +129,23 @@ fn dealt(list: Vec<u32>) -> Vec<u32> {
     all
 }
 
+/// The functions that a function may call, without the function itself. Once one calls through an address, these are all
+/// functions whose addresses are taken.
+pub fn reached(function: u32, bodies: Bodies<'_, '_>, taken: &[u32]) -> Vec<u32> {
+    let mut reached = Vec::new();
+    let mut seen = FxHashSet::from_iter([function]);
+    let mut pending = vec![function];
+    while let Some(next) = pending.pop() {
+        let Some(body) = bodies(next) else { continue };
+        let pointees = if uses_addresses(body, taken) { taken } else { &[] };
+        let callees = body.body.iter().filter_map(call_of).chain(pointees.iter().copied());
+        let new: Vec<u32> = callees.filter(|callee| seen.insert(*callee)).collect();
+        reached.extend(&new);
+        pending.extend(new);
+    }
+    reached
+}
+
 /// Whether a function, or one that it calls by name, takes the address of a function or calls through an address.
 fn may_call_through_addresses(function: u32, bodies: Bodies<'_, '_>, taken: &[u32]) -> bool {
     let mut seen = FxHashSet::default();

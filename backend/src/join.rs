@@ -7,11 +7,13 @@
 //! contains the start of the function there. So the number is the same in all kernels.
 
 use crate::assemble::{CodeLink, JumpTable, LinkTo};
+use crate::calls;
 use crate::input::{Env, Linkage, SrcId, Symbol, Variable};
 use crate::layout::{self, HandleWord, HandleWords};
 use crate::ori::op::Link;
 use crate::target::Target;
 use crate::{CodegenError, CompiledFunction, LinkFunction};
+use ptx_isa::Space;
 use rustc_hash::{FxHashMap, FxHashSet};
 use sass::{Field, Sm};
 
@@ -188,6 +190,24 @@ impl<'a> Program<'a> {
     }
 }
 
+/// The size of the shared variables that the code of a kernel and of the functions that it may call uses, as in a whole
+/// program. `of`: the functions with code, by their index in [`Env::functions`].
+pub fn shared_bytes<'l, 'a: 'l>(
+    env: &Env,
+    kernel: u32,
+    of: &dyn Fn(u32) -> Option<&'l LinkFunction<'a>>,
+    taken: &[u32],
+    target: &Target,
+) -> u32 {
+    let bodies = |index| of(index).map(|of| of.input);
+    let callees = calls::reached(kernel, &bodies, taken);
+    let pieces: Vec<Piece<'_>> = std::iter::once(kernel)
+        .chain(callees)
+        .filter_map(|index| Some(Piece { index: Some(index), function: *of(index)?, start: 0, tables: 0 }))
+        .collect();
+    u32::try_from(Shared::new(env, &pieces, target).static_bytes).unwrap_or(u32::MAX)
+}
+
 /// Whether the kernel refers to no other function. A kernel begins its section, so offsets from the section's start are
 /// already correct.
 fn is_whole(sm: Sm, kernel: &CompiledFunction) -> bool {
@@ -309,7 +329,8 @@ impl Shared {
                 Some(at) => pieces[at].function.input.locals.get(i as usize),
             }
         };
-        keys.retain(|key| variable(key).is_some());
+        // In objects, links also name variables in other state spaces.
+        keys.retain(|key| variable(key).is_some_and(|v| v.space == Space::Shared));
         let variables: Vec<&Variable> = keys.iter().filter_map(variable).collect();
         let (starts, static_bytes) = layout::place_shared(env, &variables, target);
         Shared { starts: keys.into_iter().zip(starts).collect(), static_bytes }

@@ -383,6 +383,7 @@ impl Task<'_> {
             arguments: command_line.to_owned(),
             lines: options.lines,
             debug: options.debug,
+            extensible: options.extensible,
         };
         ptx_analysis::link_watched(db, file, &link, &mut |name| clock.compiled(name))
     }

@@ -431,3 +431,49 @@ fn extensible_programs_take_addresses_of_their_own_functions_only() {
         assert_eq!(says("", body), (0, String::new()), "{body}");
     }
 }
+
+/// In a whole program that a linker adds to, kernels have the shared variables of the module that their functions use.
+#[test]
+fn kernels_of_extensible_programs_have_the_shared_memory_of_their_functions() {
+    let text = |bytes: u32| {
+        let function = ".visible .func f(.param .b64 a)\n{\n.reg .b64 %rd<2>;\nld.param.b64 %rd1, [a];\n\
+            st.shared.b64 [big+8], %rd1;\nret;\n}\n";
+        let kernel = |name: &str, body: &str| {
+            format!(
+                ".visible .entry {name}(.param .b64 p)\n{{\n.shared .b8 own[12];\n.reg .b64 %rd<3>;\n.param .b64 a;\n\
+                 ld.param.b64 %rd1, [p];\nst.param.b64 [a], %rd1;\nst.shared.b8 [own], 1;\n{body}\nret;\n}}\n"
+            )
+        };
+        let kernels = [
+            kernel("named", "call f, (a);"),
+            kernel(
+                "pointed",
+                "mov.b64 %rd2, f;\nproto: .callprototype _ (.param .b64 _);\ncall %rd2, (a), proto;",
+            ),
+            kernel("other", ""),
+        ];
+        let shared = format!(".shared .align 8 .b8 big[{bytes}];\n.shared .b8 unused[60000];\n");
+        module(&[&shared, function, &kernels.concat()])
+    };
+    let folder = folder(&[("small.ptx", &text(1000)), ("big.ptx", &text(60000))]);
+    let says =
+        |more: &[&str]| run(COMPILE, folder.path(), &[&["-arch=sm_80", "-w", "-o", "k.o"], more].concat());
+    let used = |more: &[&str]| -> Vec<String> {
+        let (_, said) = says(more);
+        let sizes =
+            said.lines().filter_map(|line| Some(line.split_once(" bytes smem")?.0.rsplit_once(' ')?.1));
+        sizes.map(str::to_owned).collect()
+    };
+    let mut sizes = used(&["-ewp", "-v", "small.ptx"]);
+    sizes.sort();
+    assert_eq!(sizes, ["1016", "1016", "12"]);
+    assert_eq!(used(&["-c", "-v", "small.ptx"]), ["12", "12", "12"]);
+    let too_much = |name: &str| {
+        format!("ptxc error   : Entry function '{name}' uses too much shared data (0xea70 bytes, 0xc000 max)")
+    };
+    let (status, said) = says(&["-ewp", "big.ptx"]);
+    let mut said: Vec<&str> = said.lines().collect();
+    said.sort_unstable();
+    assert_eq!((status, said), (255, vec![&*too_much("named"), &*too_much("pointed")]));
+    assert_eq!(says(&["-c", "big.ptx"]).0, 0);
+}
