@@ -477,3 +477,22 @@ fn kernels_of_extensible_programs_have_the_shared_memory_of_their_functions() {
     assert_eq!((status, said), (255, vec![&*too_much("named"), &*too_much("pointed")]));
     assert_eq!(says(&["-c", "big.ptx"]).0, 0);
 }
+
+/// From sm_100 on, objects whose code uses shared memory have a symbol for the end of the part that the system may reserve.
+#[test]
+fn objects_with_shared_memory_name_the_end_of_the_reserved_part() {
+    let names = |arch: &str, data: &str, body: &str| {
+        let head = ".visible .func f(.param .b64 p)\n{\n.reg .b64 %rd<2>;\nld.param.b64 %rd1, [p];\n";
+        let folder = folder(&[("k.ptx", &module(&[data, head, body, "\nret;\n}\n"]))]);
+        let said = run(COMPILE, folder.path(), &["-arch", arch, "-c", "-w", "-o", "k.o", "k.ptx"]);
+        assert_eq!(said, (0, String::new()));
+        let object = fs::read(folder.path().join("k.o")).expect("the object");
+        let name = b".nv.reservedSmem.cap\0";
+        object.windows(name.len()).any(|bytes| bytes == name)
+    };
+    let (data, body) = (".shared .align 8 .b8 s[40];\n", "st.shared.b64 [s+8], %rd1;");
+    assert_eq!(["sm_90", "sm_100", "sm_120"].map(|arch| names(arch, data, body)), [false, true, true]);
+    let open = ".extern .shared .align 8 .b8 s[];\n";
+    assert!(names("sm_120", open, body));
+    assert!(!names("sm_120", data, "st.global.b64 [%rd1], %rd1;"));
+}

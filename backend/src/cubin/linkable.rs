@@ -17,11 +17,11 @@ use super::numbers::*;
 use super::symbols::{Names, entry_size};
 use super::unified::{self, UDT_ENTRY, UFT_ENTRY};
 use super::{LinkFunction, Linker, note};
-use crate::assemble::LinkTo;
+use crate::assemble::{CodeLink, LinkTo};
 use crate::driver::DriverFunction;
 use crate::input::{Env, Function, Linkage, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
-use crate::layout::{LITERAL_BYTES, Slot};
+use crate::layout::{LITERAL_BYTES, Slot, variable};
 use crate::ori::op::{Descriptors, Link};
 use crate::target::Target;
 use crate::{CodegenError, Options};
@@ -480,6 +480,9 @@ impl Linker<'_> {
                 let named = symbol(name, None, Binding::Weak, SymbolKind::Object, 0);
                 table.add(Symbol { size, value, ..named }, None);
             }
+            if self.reserved_shared_bytes() > 0 && self.functions.iter().any(|f| self.uses_shared(f)) {
+                table.add(self.reserved_limit(), None);
+            }
         }
         let ids = table.finish(&mut self.image);
         let id = |named: Named| ids.get(&Key::Named(named)).copied().unwrap_or(SymbolId(0));
@@ -682,6 +685,16 @@ impl Linker<'_> {
         self.named_variables()
             .into_iter()
             .filter(|(_, v)| v.space == Space::Shared && v.linkage != Linkage::Extern)
+    }
+
+    /// Whether a function declares shared variables or uses those of the module.
+    fn uses_shared(&self, f: &LinkFunction<'_>) -> bool {
+        let is_shared = |symbol| {
+            variable(self.env, f.input, symbol).is_some_and(|variable| variable.space == Space::Shared)
+        };
+        let names_shared =
+            |link: &CodeLink| matches!(link.to, LinkTo::Symbol(link) if is_shared(link.symbol));
+        f.code.resources.shared_bytes > 0 || f.code.links.iter().any(names_shared)
     }
 
     fn place_of(&self, named: Named) -> Option<(SectionId, u64)> {

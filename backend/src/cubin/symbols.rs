@@ -48,6 +48,19 @@ pub(super) fn entry_size(table: Descriptors) -> Symbol {
 }
 
 impl Linker<'_> {
+    /// The symbol for the end of the shared memory that the system may reserve.
+    pub(super) fn reserved_limit(&self) -> Symbol {
+        Symbol {
+            name: ".nv.reservedSmem.cap".into(),
+            section: None,
+            binding: Binding::Weak,
+            kind: SymbolKind::Object,
+            other: 0,
+            value: self.target.shared_base.into(),
+            size: 4,
+        }
+    }
+
     /// Builds the symbol table: local symbols, then the others.
     pub(super) fn name_all(&mut self, about: &About, loaded: &Loaded, code_bytes: &[u64]) -> Names {
         let mut symbols = Vec::new();
@@ -116,15 +129,7 @@ impl Linker<'_> {
             }
         }
         if (!loaded.shared.is_empty() || self.tensor_words_bytes() > 0) && self.reserved_shared_bytes() > 0 {
-            symbols.push(Symbol {
-                name: ".nv.reservedSmem.cap".into(),
-                section: None,
-                binding: Binding::Weak,
-                kind: SymbolKind::Object,
-                other: 0,
-                value: self.target.shared_base.into(),
-                size: 4,
-            });
+            symbols.push(self.reserved_limit());
         }
         let mut entry_sizes = Vec::new();
         for table in self.described() {
