@@ -62,11 +62,7 @@ pub fn in_order_of_objects(env: &Env, bodies: Bodies<'_, '_>, taken: &[u32], is_
                 && !std::mem::replace(&mut seen[function as usize], true)
             {
                 let mut known = FxHashSet::default();
-                let function_body = bodies(function);
-                let body = function_body.map_or(&[][..], |function| &function.body);
-                let through_addresses = function_body.is_some_and(|body| uses_addresses(body, taken));
-                let pointees = if through_addresses { taken } else { &[] };
-                let calls = body.iter().filter_map(call_of).chain(pointees.iter().copied());
+                let calls = bodies(function).into_iter().flat_map(|body| callees(body, taken));
                 waiting.push((function, calls.filter(|callee| known.insert(*callee)).collect()));
             }
             let Some((function, callees)) = waiting.last_mut() else { break };
@@ -78,6 +74,12 @@ pub fn in_order_of_objects(env: &Env, bodies: Bodies<'_, '_>, taken: &[u32], is_
         }
     }
     ordered
+}
+
+/// The functions that a body calls by name and then, if it takes addresses or calls through one, those in `taken`.
+fn callees<'f>(body: &'f Function, taken: &'f [u32]) -> impl Iterator<Item = u32> + 'f {
+    let pointees = if uses_addresses(body, taken) { taken } else { &[] };
+    body.body.iter().filter_map(call_of).chain(pointees.iter().copied())
 }
 
 /// Whether a body calls through an address, or takes the address of one of these functions.
@@ -137,9 +139,7 @@ pub fn reached(function: u32, bodies: Bodies<'_, '_>, taken: &[u32]) -> Vec<u32>
     let mut pending = vec![function];
     while let Some(next) = pending.pop() {
         let Some(body) = bodies(next) else { continue };
-        let pointees = if uses_addresses(body, taken) { taken } else { &[] };
-        let callees = body.body.iter().filter_map(call_of).chain(pointees.iter().copied());
-        let new: Vec<u32> = callees.filter(|callee| seen.insert(*callee)).collect();
+        let new: Vec<u32> = callees(body, taken).filter(|callee| seen.insert(*callee)).collect();
         reached.extend(&new);
         pending.extend(new);
     }
@@ -148,16 +148,8 @@ pub fn reached(function: u32, bodies: Bodies<'_, '_>, taken: &[u32]) -> Vec<u32>
 
 /// Whether a function, or one that it calls by name, takes the address of a function or calls through an address.
 fn may_call_through_addresses(function: u32, bodies: Bodies<'_, '_>, taken: &[u32]) -> bool {
-    let mut seen = FxHashSet::default();
-    let mut pending = vec![function];
-    while let Some(next) = pending.pop() {
-        let Some(body) = bodies(next) else { continue };
-        if uses_addresses(body, taken) {
-            return true;
-        }
-        pending.extend(body.body.iter().filter_map(call_of).filter(|callee| seen.insert(*callee)));
-    }
-    false
+    let mut all = std::iter::once(function).chain(reached(function, bodies, taken));
+    all.any(|function| bodies(function).is_some_and(|body| uses_addresses(body, taken)))
 }
 
 /// Adds the functions that a body uses other than by calling them by name. They may be called through their addresses.

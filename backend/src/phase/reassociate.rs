@@ -47,6 +47,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
             } else {
                 let mut total = 0;
                 if let Some((halves, constant)) = base_of_pair(func, defs, uses, inst)
+                    && constant != 0
                     && room.takes(constant)
                 {
                     func.block_mut(b).insts[i].srcs = SmallVec::from_slice(&halves);
@@ -136,16 +137,24 @@ fn is_sum(func: &Function, v: Value, inst: &Inst) -> bool {
 /// the constants.
 fn base_of_pair(func: &Function, defs: &Defs, uses: &[u32], pack: &Inst) -> Option<([Src; 2], i64)> {
     let (Op::Pack, true, [low, high]) = (pack.op, pack.guard.is_true(), &pack.srcs[..]) else { return None };
-    let step = |halves: &[Src; 2]| {
-        let is_read_once = halves.iter().all(|half| half.value().is_some_and(|v| uses[v.index()] == 1));
-        is_read_once.then(|| added_to_pair(func, defs, halves)).flatten()
-    };
-    let (mut halves, mut constant) = step(&[*low, *high])?;
-    for _ in 1..DEEPEST {
-        let Some((base, add)) = step(&halves) else { break };
+    let is_read_once =
+        |halves: &[Src; 2]| halves.iter().all(|half| half.value().is_some_and(|v| uses[v.index()] == 1));
+    Some(base_of(func, defs, [*low, *high], is_read_once))
+}
+
+/// The halves of a term without the constants in nested sums that `may` be left out, and the sum of these.
+fn base_of(
+    func: &Function,
+    defs: &Defs,
+    mut halves: [Src; 2],
+    may: impl Fn(&[Src; 2]) -> bool,
+) -> ([Src; 2], i64) {
+    let mut constant = 0;
+    for _ in 0..DEEPEST {
+        let Some((base, add)) = added_to_pair(func, defs, &halves).filter(|_| may(&halves)) else { break };
         (halves, constant) = (base, constant + add);
     }
-    Some((halves, constant))
+    (halves, constant)
 }
 
 /// The two additions of a 64-bit sum whose results only one `PACK` reads: block and position of each.
@@ -182,10 +191,8 @@ impl PairSum {
         let mut terms = [0, 1, 2].map(|k| [low.srcs[k], high.srcs[k]]);
         let mut constant = 0;
         for term in &mut terms {
-            for _ in 0..DEEPEST {
-                let Some((base, add)) = added_to_pair(func, defs, term) else { break };
-                (*term, constant) = (base, constant + add);
-            }
+            let (base, add) = base_of(func, defs, *term, |_| true);
+            (*term, constant) = (base, constant + add);
         }
         (terms, constant)
     }
