@@ -64,6 +64,13 @@ pub enum File {
     B,
 }
 
+impl File {
+    /// Whether the warp has each register once.
+    pub fn is_uniform(self) -> bool {
+        matches!(self, File::UR | File::UP)
+    }
+}
+
 /// A physical register; for a wide operand, the first of its registers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Reg {

@@ -665,7 +665,7 @@ pub fn dst_or_sink(inst: &Inst, index: usize) -> Dst {
 
 /// The kind of a source operand, for [`Accept::has`]; `None` for operands that every slot accepts.
 pub fn kind_of(kind: &SrcKind, file: impl Fn(crate::ori::ir::Value) -> File) -> Option<Accept> {
-    let of_file = |f: File| if matches!(f, File::UR | File::UP) { Accept::UR } else { Accept::REG };
+    let of_file = |f: File| if f.is_uniform() { Accept::UR } else { Accept::REG };
     match kind {
         SrcKind::Value(v) | SrcKind::Part(v, _) => Some(of_file(file(*v))),
         SrcKind::Reg(reg) => Some(of_file(reg.file)),

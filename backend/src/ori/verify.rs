@@ -62,7 +62,7 @@ pub fn verify(func: &Function, stage: Stage) -> Result<(), Vec<VerifyError>> {
 /// For each value, whether it is in a uniform register and is a phi or computed from one.
 fn changing(func: &Function, cfg: &Cfg) -> Vec<bool> {
     let mut changing = vec![false; func.values.len()];
-    let is_uniform = |v: Value| matches!(func.value(v).file, File::UR | File::UP);
+    let is_uniform = |v: Value| func.value(v).file.is_uniform();
     for &b in &cfg.order {
         let phis = func.block(b).phis.iter().map(|phi| phi.dst);
         phis.filter(|v| is_uniform(*v)).for_each(|v| changing[v.index()] = true);
@@ -428,7 +428,7 @@ impl Check<'_> {
     fn uniform_values(&mut self, cfg: &Cfg, tree: &Tree) {
         let func = self.func;
         let common = Common::new(func, cfg);
-        let is_uniform = |v: Value| matches!(func.value(v).file, File::UR | File::UP);
+        let is_uniform = |v: Value| func.value(v).file.is_uniform();
         let changing = changing(func, cfg);
         let together = changing.contains(&true).then(|| {
             let loops = Loops::new(func, cfg, tree);

@@ -67,7 +67,7 @@ fn recipes(func: &Function, cfg: &Cfg) -> Vec<Option<Recipe>> {
     for inst in cfg.order.iter().flat_map(|&b| &func.block(b).insts) {
         let of = |src: &Src| src.value().is_some_and(|v| of_group[v.index()]);
         if facts(&inst.op).convergent || inst.uses().any(of) {
-            let values = inst.defs().filter(|v| matches!(func.value(*v).file, File::UR | File::UP));
+            let values = inst.defs().filter(|v| func.value(*v).file.is_uniform());
             values.for_each(|v| of_group[v.index()] = true);
         } else if let Some(v) = inst.defs().next() {
             recipes[v.index()] = recipe(func, inst);

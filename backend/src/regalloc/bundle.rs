@@ -83,10 +83,12 @@ pub(crate) fn alignment(file: File, width: u8) -> u8 {
     }
 }
 
-/// A copy that disappears if both ends share a register: lane `dst.1` of `dst.0` is lane `src.1` of `src.0`.
+/// A copy that disappears if both ends share registers: `width` lanes from lane `dst.1` of `dst.0` on are those from lane
+/// `src.1` of `src.0` on.
 struct Affinity {
     dst: (Value, u8),
     src: (Value, u8),
+    width: u8,
     weight: f32,
 }
 
@@ -160,7 +162,7 @@ pub(crate) fn build(
     for &b in &func.layout {
         for inst in &func.block(b).insts {
             for (dst, old) in tied(inst) {
-                let joined = result.join((dst, 0), (old, 0));
+                let joined = result.join((dst, 0), (old, 0), func.value(dst).width);
                 debug_assert!(joined, "a kept value dies in the instruction that keeps it");
             }
         }
@@ -174,7 +176,7 @@ pub(crate) fn build(
             };
             match firsts.iter().find(like) {
                 Some(&first) => {
-                    let joined = result.join((first, 0), (v, 0));
+                    let joined = result.join((first, 0), (v, 0), func.value(v).width);
                     debug_assert!(joined, "no instruction reads a value that other threads overwrite");
                 }
                 None => firsts.push(v),
@@ -185,7 +187,7 @@ pub(crate) fn build(
     result.piece = result.of.iter().map(|&(bundle, _)| result.places[bundle as usize]).collect();
     let wishes = if coalesces { wishes(func, frequency) } else { Vec::new() };
     for wish in wishes {
-        result.join(wish.dst, wish.src);
+        result.join(wish.dst, wish.src, wish.width);
     }
     result.settle();
     result.keep_apart(0, live);
@@ -243,7 +245,7 @@ fn add(func: &Function, wishes: &mut Vec<Affinity>, dst: (Value, u8), src: &Src,
         _ => return,
     };
     if src.mods == SrcMods::NONE && func.value(value).file == func.value(dst.0).file {
-        wishes.push(Affinity { dst, src: (value, part), weight: often * f32::from(width) });
+        wishes.push(Affinity { dst, src: (value, part), width, weight: often * f32::from(width) });
     }
 }
 
@@ -269,20 +271,21 @@ impl Bundles {
     /// anywhere overwrite.
     fn keep_apart(&mut self, from: usize, live: &Liveness) {
         for bundle in &mut self.bundles[from..] {
-            let uniform = matches!(bundle.file, File::UR | File::UP);
-            let crosses = uniform && bundle.slots.iter().any(|s| live.crosses_switch(s));
+            let crosses = bundle.file.is_uniform() && bundle.slots.iter().any(|s| live.crosses_switch(s));
             if crosses || bundle.members.iter().any(|(v, _)| self.of_others.contains(v)) {
                 bundle.slots.fill(live.everywhere());
             }
         }
     }
 
-    /// Puts lane `a.1` of `a.0` and lane `b.1` of `b.0` into the same register. Returns false if that is impossible.
-    fn join(&mut self, a: (Value, u8), b: (Value, u8)) -> bool {
+    /// Puts lane `a.1` of `a.0` and lane `b.1` of `b.0` into the same register. The values agree in `same` lanes from
+    /// these on. Returns false if that is impossible.
+    fn join(&mut self, a: (Value, u8), b: (Value, u8), same: u8) -> bool {
         let (mut into, at) = self.of[a.0.index()];
         let (mut from, from_at) = self.of[b.0.index()];
         // The offset of `from`'s first register in `into`'s run.
-        let mut shift = i32::from(at) + i32::from(a.1) - i32::from(from_at) - i32::from(b.1);
+        let (mut lane, other) = (at + a.1, from_at + b.1);
+        let mut shift = i32::from(lane) - i32::from(other);
         if into == from {
             return shift == 0;
         }
@@ -292,7 +295,7 @@ impl Bundles {
         let size = |i: u32| (width(i), self.bundles[i as usize].members.len());
         if size(from) > size(into) {
             std::mem::swap(&mut into, &mut from);
-            shift = -shift;
+            (shift, lane) = (-shift, other);
         }
         let (large, small) = (&self.bundles[into as usize], &self.bundles[from as usize]);
         // Longer runs would fragment the file.
@@ -300,7 +303,15 @@ impl Bundles {
             return false;
         }
         let shift = shift as usize;
-        if small.slots.iter().zip(&large.slots[shift..]).any(|(s, l)| s.intersects(l)) {
+        // Other threads may need what a uniform register holds (see `keep_apart`), so it may hold only one thing.
+        let is_shared = |slot: usize| {
+            !large.file.is_uniform() || (usize::from(lane)..usize::from(lane + same)).contains(&slot)
+        };
+        let fits = |(i, s): (usize, &Ranges)| {
+            let l = &large.slots[shift + i];
+            if is_shared(shift + i) { !s.intersects(l) } else { s.is_empty() || l.is_empty() }
+        };
+        if !small.slots.iter().enumerate().all(fits) {
             return false;
         }
         let Some(pin) = self.common_pin(into, from, shift) else { return false };

@@ -141,7 +141,7 @@ impl Lent {
     }
 
     pub(crate) fn has(self, reg: Reg) -> bool {
-        matches!(reg.file, File::UR | File::UP)
+        reg.file.is_uniform()
             && match self {
                 Lent::None => false,
                 Lent::ToRoutines => reg == abi::ROUTINES_UNIFORM,

@@ -4,7 +4,6 @@
 use super::Checker;
 use super::content::{Content, Held, Steps, Storage, aligned, dst_of, is_reg, offset, spill_words, words};
 use super::trace::Trace;
-use super::uniform::is_uniform;
 use crate::abi;
 use crate::ori::ir::{BlockId, Dst, File, Inst, Reg, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::op::{ICmp, Op};
@@ -89,7 +88,7 @@ impl State {
             self.note(place);
         }
         if let (Storage::Reg(reg), Held::Known(content)) = (place, held)
-            && is_uniform(reg)
+            && reg.file.is_uniform()
         {
             self.uniform.push((reg, content, self.at));
         }

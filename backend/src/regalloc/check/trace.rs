@@ -7,7 +7,7 @@
 use super::Checker;
 use super::content::{Content, Held, Storage};
 use super::run::{Effects, Reader};
-use super::uniform::{self, is_uniform};
+use super::uniform;
 use crate::ori::ir::{BlockId, File, Reg, Src};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -154,7 +154,7 @@ impl<'a> Trace<'a> {
             }
         }
         let lasting = self.webs.iter().filter_map(|web| match web.place {
-            Storage::Reg(reg) if is_uniform(reg) => Some((reg, web.content, web.reader)),
+            Storage::Reg(reg) if reg.file.is_uniform() => Some((reg, web.content, web.reader)),
             _ => None,
         });
         uniform::check(self.checker, &lasting.collect::<Vec<_>>(), &self.uniform)

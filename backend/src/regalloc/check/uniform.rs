@@ -7,12 +7,8 @@
 use super::Checker;
 use super::content::Content;
 use super::run::Reader;
-use crate::ori::ir::{Dst, File, Reg};
+use crate::ori::ir::{Dst, Reg};
 use rustc_hash::FxHashMap;
-
-pub(super) fn is_uniform(reg: Reg) -> bool {
-    matches!(reg.file, File::UR | File::UP)
-}
 
 /// Lanes that may legitimately be in one place.
 struct Classes {
