@@ -115,7 +115,8 @@ impl<'t> Heading<'t> {
             let found = self.directives.iter().find(|directive| directive.word == word)?;
             u8::try_from(found.value(0)?).ok()
         };
-        Preserved { general: count(".abi_preserve"), control: count(".abi_preserve_control") }
+        let (general, control) = (count(".abi_preserve"), count(".abi_preserve_control"));
+        Preserved { general, control, return_address: None }
     }
 
     pub(crate) fn is_noreturn(&self) -> bool {

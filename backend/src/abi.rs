@@ -41,15 +41,17 @@ pub const fn is_preserved(reg: Reg) -> bool {
     }
 }
 
-/// The registers that `.abi_preserve` and `.abi_preserve_control` make a function preserve. Without them, the function
-/// preserves those of the convention. Only objects honor these directives: inside a module, callers and callees agree
-/// without them.
+/// The registers that a function preserves, if these are not those of the convention. `.abi_preserve` and
+/// `.abi_preserve_control` state them. Only objects honor these directives: inside a module, callers and callees agree
+/// without them. Driver functions preserve [more](Preserved::BY_DRIVER).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Preserved {
     /// The number of preserved general registers, from [`Preserved::START`] on.
     pub general: Option<u8>,
     /// The first preserved barrier; all later ones are preserved too.
     pub control: Option<u8>,
+    /// The first register of the pair that holds the return address, unless it is the last preserved pair.
+    pub return_address: Option<u8>,
 }
 
 impl Preserved {
@@ -57,6 +59,17 @@ impl Preserved {
     const START: u8 = 16;
     /// With more general registers there would be no room for the return address.
     const MOST: u8 = 237;
+
+    /// What driver functions preserve since sm_80. They overwrite only the registers in [`OVERWRITES`].
+    ///
+    /// [`OVERWRITES`]: crate::driver::OVERWRITES
+    pub const BY_DRIVER: Preserved = Preserved {
+        general: Some(u8::MAX - Preserved::START),
+        return_address: Some(RETURN_ADDRESS),
+        ..Preserved::BY_CONVENTION
+    };
+
+    pub const BY_CONVENTION: Preserved = Preserved { general: None, control: None, return_address: None };
 
     /// Whether a function with these directives preserves the register.
     pub const fn has(self, reg: Reg) -> bool {
@@ -71,15 +84,21 @@ impl Preserved {
     }
 
     /// Its fields, with their names in the text form of the IR.
-    pub fn parts(&mut self) -> [(&'static str, &mut Option<u8>); 2] {
-        [("preserves", &mut self.general), ("barriers_from", &mut self.control)]
+    pub fn parts(&mut self) -> [(&'static str, &mut Option<u8>); 3] {
+        [
+            ("preserves", &mut self.general),
+            ("barriers_from", &mut self.control),
+            ("returns_to", &mut self.return_address),
+        ]
     }
 
-    /// The first register of the pair that holds the return address: the last even register of the preserved pairs.
+    /// The first register of the pair that holds the return address.
     pub const fn return_address(self) -> u8 {
-        match self.general {
-            Some(count) => (Preserved::START - 2 + count) & !1,
-            None => RETURN_ADDRESS,
+        match self {
+            Preserved { return_address: Some(first), .. } => first,
+            // The last even register of the preserved pairs.
+            Preserved { general: Some(count), .. } => (Preserved::START - 2 + count) & !1,
+            _ => RETURN_ADDRESS,
         }
     }
 

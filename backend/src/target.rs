@@ -56,6 +56,9 @@ pub struct Target {
     pub joins_arrivals: bool,
     /// Driver functions read textures with derivatives if there is no machine instruction for it.
     pub driver_gradients: bool,
+    /// Driver functions preserve [more](crate::abi::Preserved::BY_DRIVER) than the convention, as their prototypes in
+    /// objects state.
+    pub driver_preserves: bool,
     /// Driver functions copy from global memory into the shared memory of other blocks of a cluster.
     pub driver_copies: bool,
     /// Textures select a level automatically if none is given, even in compute programs.
@@ -191,8 +194,6 @@ pub struct Cubin {
     pub uniform_relocation: u32,
     /// The relocations of the address of a function other than a kernel, in objects.
     pub function_address: AddressRelocations,
-    /// In objects, the prototypes of driver functions state which registers they overwrite.
-    pub driver_prototypes: bool,
     /// `EIATTR_SW_WAR`.
     pub workaround: Option<u32>,
     /// `EIATTR_VRC_CTA_INIT_COUNT` is written.
@@ -379,6 +380,7 @@ const SM_75: Target = Target {
     unrolls_warp_waits: false,
     joins_arrivals: true,
     driver_gradients: false,
+    driver_preserves: false,
     driver_copies: false,
     own_texture_levels: false,
     uniform_registers: 63,
@@ -390,7 +392,6 @@ const SM_75: Target = Target {
         uniform_relocation: 66,
         // R_CUDA_ABS32_LO_32, R_CUDA_ABS32_HI_32, R_CUDA_64 and R_CUDA_8_0.
         function_address: AddressRelocations { low: 56, high: 57, whole: 2, lowest_byte: 76 },
-        driver_prototypes: false,
         workaround: Some(1),
         counts_initial_blocks: false,
         reserved_shared: 0,
@@ -415,7 +416,8 @@ const SM_80: Target = Target {
     deferred_barriers: DeferredBarriers::Aligned,
     loads_before_arrivals: 4,
     warp_slots: Some(64),
-    cubin: Cubin { workaround_35: true, driver_prototypes: true, workaround: None, ..SM_75.cubin },
+    driver_preserves: true,
+    cubin: Cubin { workaround_35: true, workaround: None, ..SM_75.cubin },
     ..SM_75
 };
 

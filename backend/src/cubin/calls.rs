@@ -158,7 +158,7 @@ impl Linker<'_> {
                 let declared = self.env.functions.get(i as usize).filter(|f| !f.entry);
                 declared.map(|f| {
                     let text = prototype(&f.params, &f.returns, f.preserved);
-                    let states = f.is_of_driver() && self.target.cubin.driver_prototypes;
+                    let states = f.is_of_driver() && self.target.driver_preserves;
                     if states { text + OVERWRITES } else { text }
                 })
             }
@@ -289,7 +289,11 @@ mod tests {
         let word = param(ScalarType::B32, 4, false);
         let double = param(ScalarType::B64, 8, false);
         let of = |general, control, params: &[Param]| {
-            prototype(params, std::slice::from_ref(&word), Preserved { general, control })
+            prototype(
+                params,
+                std::slice::from_ref(&word),
+                Preserved { general, control, return_address: None },
+            )
         };
         let some = std::slice::from_ref(&word);
         assert_eq!(

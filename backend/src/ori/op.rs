@@ -331,7 +331,8 @@ impl Op {
         match *self {
             Op::Call { callee } => callee.preserved,
             Op::CallTo { preserved, .. } => preserved,
-            _ => Preserved { general: None, control: None },
+            Op::CallDriver { .. } => Preserved::BY_DRIVER,
+            _ => Preserved::BY_CONVENTION,
         }
     }
 

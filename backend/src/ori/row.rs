@@ -263,8 +263,8 @@ impl Payload for Callee {
     #[cfg(test)]
     fn samples() -> Vec<Self> {
         let of = |function, waits, preserved| Callee { function, waits, preserved };
-        let [none, one, both] = <[Preserved; 3]>::try_from(Preserved::samples()).expect("three");
-        vec![of(0, true, none), of(7, false, one), of(8, true, both)]
+        let preserved = Preserved::samples().into_iter();
+        preserved.zip(0..).map(|(preserved, i)| of(i, i % 2 == 0, preserved)).collect()
     }
 }
 
@@ -293,8 +293,8 @@ impl Payload for Preserved {
 
     #[cfg(test)]
     fn samples() -> Vec<Self> {
-        let of = |general, control| Preserved { general, control };
-        vec![of(None, None), of(Some(0), None), of(Some(24), Some(3))]
+        let of = |general, control| Preserved { general, control, return_address: None };
+        vec![of(None, None), of(Some(0), None), of(Some(24), Some(3)), Preserved::BY_DRIVER]
     }
 }
 

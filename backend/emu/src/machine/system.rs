@@ -11,8 +11,9 @@ use crate::memory::{RANK_SHIFT, Space};
 use crate::system::System;
 use crate::tensormap::TensorMap;
 use crate::texture::{self, Extras};
-use ptx_backend::abi::{ArgumentPlace, Results};
+use ptx_backend::abi::{ArgumentPlace, Preserved, Results};
 use ptx_backend::driver::{BulkFunction, BulkSource, DriverFunction, Gradient};
+use ptx_backend::ori::ir::{File, Reg};
 use ptx_backend::ori::op::TexDims;
 use ptx_isa::ScalarType;
 
@@ -21,6 +22,8 @@ const FIRST: u32 = 0x0700_0000;
 const ARGUMENT: u8 = 4;
 const RETURN_ADDRESS: u8 = 20;
 const STACK_POINTER: u8 = 1;
+/// What a call leaves in registers that the function overwrites.
+const OVERWRITTEN: u32 = 0xdead_beef;
 /// The largest number of words in a parameter.
 const WORDS: usize = 5;
 
@@ -78,6 +81,7 @@ impl Block<'_> {
             if done.traps {
                 return Err(FaultKind::Trap);
             }
+            self.overwrite(w, lane);
             match system {
                 System::Print => self.set_register(w, lane, ARGUMENT, done.result as u32),
                 System::Allocate => {
@@ -123,6 +127,7 @@ impl Block<'_> {
                     Vec::new()
                 }
             };
+            self.overwrite(w, lane);
             let Results::Registers(places) = &convention.results else { continue };
             for (register, word) in places.iter().zip(given) {
                 self.set_register(w, lane, *register, word);
@@ -130,6 +135,25 @@ impl Block<'_> {
         }
         self.jump(w, g, group.mask, |lane| back[lane]);
         Ok(())
+    }
+
+    /// Overwrites all registers that a driver function does not preserve.
+    fn overwrite(&mut self, w: usize, lane: usize) {
+        let preserves = self.machine.target.driver_preserves;
+        let preserved = if preserves { Preserved::BY_DRIVER } else { Preserved::default() };
+        let lost = |file, count: usize| {
+            let is_return_address =
+                move |index| file == File::R && (RETURN_ADDRESS..RETURN_ADDRESS + 2).contains(&index);
+            let is_lost = move |index| is_return_address(index) || !preserved.has(Reg { file, index });
+            (0..count as u8).filter(move |index| is_lost(*index)).map(usize::from)
+        };
+        // The last register of each file is constant.
+        let warp = &mut self.warps[w];
+        let general = warp.registers.len() / super::WARP - 1;
+        lost(File::R, general).for_each(|i| warp.registers[i * super::WARP + lane] = OVERWRITTEN);
+        lost(File::UR, warp.uniform.len() - 1).for_each(|i| warp.uniform[i] = OVERWRITTEN);
+        lost(File::P, warp.predicates.len() - 1).for_each(|i| warp.predicates[i] ^= 1 << lane);
+        lost(File::UP, warp.uniform_predicates.len() - 1).for_each(|i| warp.uniform_predicates[i] ^= true);
     }
 
     /// The results of a texture read: first whether the texels are resident, then the texels. Textures have one level,
