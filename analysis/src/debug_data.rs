@@ -9,8 +9,9 @@ use ptx_backend::cubin::{Debug, DebugSection, Reference, Referred};
 use ptx_backend::input::{Env, Function};
 use ptx_backend::target::Target;
 use ptx_isa::Space;
-use ptx_syntax::{ItemKind, SyntaxKind, lex};
+use ptx_syntax::{ItemKind, SyntaxKind, Token, tokens};
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 
 use crate::db::{Database, Db, SourceFile};
 use crate::items::{Item, items};
@@ -70,8 +71,7 @@ pub(crate) fn read(
     relocatable: bool,
     pieces: &[Piece<'_, '_>],
 ) -> Option<Debug> {
-    let words = words(file.text(db));
-    let (sections, labels) = sections(&words);
+    let (sections, labels) = sections(file.text(db));
     if sections.is_empty() {
         return None;
     }
@@ -119,92 +119,132 @@ fn registers(db: &Database, pieces: &[Piece<'_, '_>]) -> Option<DebugSection> {
 /// Whether a file has a section of this name.
 pub fn has_section(db: &dyn Db, file: SourceFile, name: &str) -> bool {
     let mut sections = items(db, file).iter().filter(|item| item.kind(db) == ItemKind::Section);
-    sections.any(|item| words(item.text(db)).get(1).is_some_and(|&(_, word, _)| word == name))
+    sections.any(|item| words(item.text(db)).peek(1) == name)
 }
 
-fn words(text: &str) -> Vec<Word<'_>> {
-    let mut at = 0;
-    let mut words = Vec::new();
-    for token in lex(text) {
-        let end = at + token.len as usize;
-        if !token.kind.is_trivia() {
-            words.push((token.kind, &text[at..end], at as u32));
+/// The words of a text, read one after the other.
+struct Words<'t, Tokens> {
+    text: &'t str,
+    tokens: Tokens,
+    /// The position after the last token that was read.
+    at: usize,
+    /// Words that have been looked at, but not taken.
+    ahead: VecDeque<Word<'t>>,
+}
+
+fn words(text: &str) -> Words<'_, impl Iterator<Item = Token>> {
+    Words { text, tokens: tokens(text), at: 0, ahead: VecDeque::new() }
+}
+
+impl<'t, Tokens: Iterator<Item = Token>> Words<'t, Tokens> {
+    /// Reads to the next word.
+    fn read(&mut self) -> Option<Word<'t>> {
+        for token in self.tokens.by_ref() {
+            let start = self.at;
+            self.at += token.len as usize;
+            if !token.kind.is_trivia() {
+                return Some((token.kind, &self.text[start..self.at], start as u32));
+            }
         }
-        at = end;
+        None
     }
-    words
+
+    /// The text of the word after `skipped` others; a closing brace after the end.
+    fn peek(&mut self, skipped: usize) -> &'t str {
+        while self.ahead.len() <= skipped {
+            let Some(word) = self.read() else { return "}" };
+            self.ahead.push_back(word);
+        }
+        self.ahead[skipped].1
+    }
+
+    fn pass(&mut self, count: usize) {
+        (0..count).for_each(|_| {
+            self.next();
+        });
+    }
 }
 
-fn sections<'t>(words: &[Word<'t>]) -> (Vec<Section<'t>>, Labels<'t>) {
+impl<'t, Tokens: Iterator<Item = Token>> Iterator for Words<'t, Tokens> {
+    type Item = Word<'t>;
+
+    fn next(&mut self) -> Option<Word<'t>> {
+        self.ahead.pop_front().or_else(|| self.read())
+    }
+}
+
+fn sections(text: &str) -> (Vec<Section<'_>>, Labels<'_>) {
     let mut sections = Vec::new();
     let mut labels = Labels::default();
-    let mut rest = words;
-    while let Some((&(kind, word, start), after)) = rest.split_first() {
-        rest = after;
-        match (word, after) {
-            (".section", [(_, name, _), (_, "{", _), body @ ..]) => {
-                let (section, end) = section(name, body, sections.len(), &mut labels);
-                sections.push(section);
-                rest = &body[end..];
-            }
-            (_, [(_, ":", _), ..]) if kind == SyntaxKind::IDENT => {
-                labels.code.entry(word).or_insert(start);
-            }
-            _ => {}
+    let mut words = words(text);
+    while let Some((kind, word, start)) = words.next() {
+        if word == ".section" && words.peek(1) == "{" {
+            let name = words.peek(0);
+            words.pass(2);
+            sections.push(section(name, &mut words, sections.len(), &mut labels));
+        } else if kind == SyntaxKind::IDENT && words.peek(0) == ":" {
+            labels.code.entry(word).or_insert(start);
         }
     }
     (sections, labels)
 }
 
-/// Reads the contents of a section between its braces; returns the number of words read.
+/// Reads the contents of a section up to its closing brace.
 fn section<'t>(
     name: &'t str,
-    body: &[Word<'t>],
+    words: &mut Words<'t, impl Iterator<Item = Token>>,
     number: usize,
     labels: &mut Labels<'t>,
-) -> (Section<'t>, usize) {
+) -> Section<'t> {
     let mut out = Section { name, bytes: Vec::new(), uses: Vec::new() };
-    let (mut at, mut width) = (0, 1);
-    let word = |at: usize| body.get(at).map_or("}", |&(_, word, _)| word);
-    while word(at) != "}" {
-        match word(at) {
+    let mut width = 1;
+    while words.peek(0) != "}" {
+        let Some((_, word, _)) = words.next() else { break };
+        match word {
             ".b8" => width = 1,
             ".b16" => width = 2,
             ".b32" => width = 4,
             ".b64" => width = 8,
             "," => {}
-            label if word(at + 1) == ":" => {
+            label if words.peek(0) == ":" => {
                 labels.data.insert(label, (number, out.bytes.len()));
-                at += 1;
+                words.pass(1);
             }
             value => {
                 let is_negative = value == "-";
-                at += usize::from(is_negative);
+                let value = if is_negative { words.next().map_or("}", |(_, word, _)| word) } else { value };
                 let place = out.bytes.len();
-                match number_of(word(at)) {
+                match number_of(value) {
                     Some(number) => {
                         let number = if is_negative { number.wrapping_neg() } else { number };
                         out.bytes.extend(&number.to_le_bytes()[..width]);
                     }
                     None => {
-                        let mut named =
-                            Use { at: place, bytes: width, name: word(at), addend: 0, less: None };
-                        match (word(at + 1), number_of(word(at + 2))) {
-                            ("+", Some(addend)) => named.addend = addend as i64,
-                            ("-", Some(addend)) => named.addend = (addend as i64).wrapping_neg(),
-                            ("-", None) => named.less = Some(word(at + 2)),
-                            _ => at = at.wrapping_sub(2),
-                        }
-                        at = at.wrapping_add(2);
+                        let mut named = Use { at: place, bytes: width, name: value, addend: 0, less: None };
+                        let count = match (words.peek(0), number_of(words.peek(1))) {
+                            ("+", Some(addend)) => {
+                                named.addend = addend as i64;
+                                2
+                            }
+                            ("-", Some(addend)) => {
+                                named.addend = (addend as i64).wrapping_neg();
+                                2
+                            }
+                            ("-", None) => {
+                                named.less = Some(words.peek(1));
+                                2
+                            }
+                            _ => 0,
+                        };
+                        words.pass(count);
                         out.uses.push(named);
                         out.bytes.extend(&[0; 8][..width]);
                     }
                 }
             }
         }
-        at += 1;
     }
-    (out, at.min(body.len()))
+    out
 }
 
 fn number_of(word: &str) -> Option<u64> {

@@ -58,17 +58,17 @@ fn compile_as(
     session: &mut Session<'_>,
 ) -> Result<CompiledFunction, CodegenError> {
     let first = session.dumps.len();
-    let found = compile_once(env, func, options, private, session)?;
+    let (found, hoists) = compile_once(env, func, options, private, session)?;
     let second = session.dumps.len();
     let switches = options.switches.without(phases::HOISTING);
     let bytes = |code: &CompiledFunction| code.resources.spill_store_bytes + code.resources.spill_load_bytes;
-    if bytes(&found) == 0 || options.opt_level == 0 || switches == options.switches {
+    if bytes(&found) == 0 || !hoists {
         return Ok(found);
     }
     // Invariants that are computed in the loop again may cost less than others that spill.
     let options = Options { switches, ..options.clone() };
     match compile_once(env, func, &options, private, session) {
-        Ok(other) if bytes(&other) < bytes(&found) => {
+        Ok((other, _)) if bytes(&other) < bytes(&found) => {
             session.dumps.drain(first..second);
             Ok(other)
         }
@@ -79,13 +79,14 @@ fn compile_as(
     }
 }
 
+/// Returns also whether invariants of loops were hoisted.
 fn compile_once(
     env: &Env,
     func: &Function,
     options: &Options,
     private: bool,
     session: &mut Session<'_>,
-) -> Result<CompiledFunction, CodegenError> {
+) -> Result<(CompiledFunction, bool), CodegenError> {
     let changes = registers::starts_with(env, func, options);
     match compile_with(env, func, options, private, changes, session) {
         // `setmaxnreg` leaves too few registers at some point; without it the thread may have enough everywhere.
@@ -104,7 +105,7 @@ fn compile_with(
     private: bool,
     changes: Option<Result<u32, Fixed>>,
     session: &mut Session<'_>,
-) -> Result<CompiledFunction, CodegenError> {
+) -> Result<(CompiledFunction, bool), CodegenError> {
     let target = Target::of(options.sm)
         .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
     let sm = Sm(options.sm.number as u8);
@@ -115,7 +116,7 @@ fn compile_with(
     ori.facts.private = private && !func.entry && !ori.frame.moving;
     compact(&mut ori);
     session.over(BUILD, || text::print(&ori));
-    phases::run(&mut ori, options, session)?;
+    let hoists = phases::run(&mut ori, options, session)?.contains(&phases::HOISTING);
     // Calls of runtime routines exist only now, and may overwrite the return address.
     ori.facts.private = ori.facts.private && convention::keeps_frame(&ori, target)?;
     compact(&mut ori);
@@ -153,7 +154,7 @@ fn compile_with(
     let (coop_groups, own): (Vec<_>, Vec<_>) =
         assembled.coop_groups.iter().partition(|(at, _)| is_asked(*at));
     let matrix = MatrixUse::of(func, &ori);
-    Ok(CompiledFunction {
+    let compiled = CompiledFunction {
         name: func.name.clone(),
         entry: func.entry,
         code: assembled.code,
@@ -193,7 +194,8 @@ fn compile_with(
             locals: if emit::is_realigned(&ori.frame) { Vec::new() } else { ori.facts.locals },
             handles,
         },
-    })
+    };
+    Ok((compiled, hoists))
 }
 
 /// The registers that a call of a private function overwrites, and its effects, computed from its code.

@@ -334,8 +334,12 @@ pub const PHASES: &[Phase] = &[
     },
 ];
 
-/// Runs all phases that the options ask for.
-pub fn run(func: &mut Function, options: &Options, session: &mut Session<'_>) -> Result<(), CodegenError> {
+/// Runs all phases that the options ask for. Returns the names of those that changed the function.
+pub fn run(
+    func: &mut Function,
+    options: &Options,
+    session: &mut Session<'_>,
+) -> Result<Vec<&'static str>, CodegenError> {
     run_all(PHASES, func, options, session)
 }
 
@@ -344,8 +348,9 @@ fn run_all(
     func: &mut Function,
     options: &Options,
     session: &mut Session<'_>,
-) -> Result<(), CodegenError> {
+) -> Result<Vec<&'static str>, CodegenError> {
     let checks = cfg!(debug_assertions);
+    let mut changed = Vec::new();
     let mut analyses = Analyses::default();
     if checks {
         check(func, "Build", Stage::Built)?;
@@ -358,6 +363,9 @@ fn run_all(
         if checks {
             check(func, phase.name, phase.result)?;
         }
+        if change == Change::Something {
+            changed.push(phase.name);
+        }
         match change {
             Change::Nothing => {}
             Change::Something if phase.keeps_flow => analyses.drop_values(),
@@ -369,7 +377,7 @@ fn run_all(
         }
         session.over(phase.name, || text::print(func));
     }
-    Ok(())
+    Ok(changed)
 }
 
 /// Runs one phase.
