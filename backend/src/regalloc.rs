@@ -51,6 +51,9 @@ use spill::Spill;
 /// The stack pointer, never given out.
 pub const STACK_POINTER: Reg = Reg { file: File::R, index: 1 };
 
+/// The number of rounds that spill only some of the values without registers. Later rounds spill all of them.
+const CAREFUL_ROUNDS: u32 = 3;
+
 /// The number of instructions for which a spilled value stays in a register after it was defined, loaded or read.
 const REACH: u32 = 16;
 
@@ -173,15 +176,18 @@ fn run(
             bundle::build(draft.func, &live, &frequency, &draft.fixed, blocked.general.clone(), coalesces)
         };
         let mut bundles = build(&draft);
-        let placed =
-            match (place(&draft, &live, &mut bundles, pools, &blocked, within, checkpoint), &mut whole) {
-                // All values that can be spilled are spilled; each loaded value then serves only one instruction.
-                (Err(_), Some(Whole { reach: reach @ 1.., .. })) => {
-                    *reach = 0;
-                    Placed::Without(Vec::new())
-                }
-                (placed, _) => placed?,
-            };
+        let careful = whole.as_ref().is_none_or(|whole: &Whole| whole.rounds < CAREFUL_ROUNDS);
+        let placed = match (
+            place(&draft, &live, &mut bundles, pools, &blocked, within, careful, checkpoint),
+            &mut whole,
+        ) {
+            // All values that can be spilled are spilled; each loaded value then serves only one instruction.
+            (Err(_), Some(Whole { reach: reach @ 1.., .. })) => {
+                *reach = 0;
+                Placed::Without(Vec::new())
+            }
+            (placed, _) => placed?,
+        };
         match placed {
             Placed::All(placement, used) => {
                 let mut counts = rewrite::rewrite(&mut draft, &live, &cfg, &placement)?;
@@ -211,8 +217,10 @@ fn run(
                     spills: vec![Spill::No; draft.func.values.len()],
                     shadows: Vec::new(),
                     reach: REACH,
+                    rounds: 0,
                     cfg,
                 });
+                whole.rounds += 1;
                 // Every round spills more.
                 whole.add(&values);
                 *draft.func = whole.func.clone();
@@ -239,6 +247,8 @@ struct Whole {
     shadows: Vec<Value>,
     /// The number of instructions for which a loaded value is kept.
     reach: u32,
+    /// The number of rounds that have spilled.
+    rounds: u32,
 }
 
 impl Whole {
@@ -267,7 +277,8 @@ enum Placed {
     Without(Vec<Value>),
 }
 
-/// Assigns a register to every value.
+/// Assigns a register to every value. With `careful`, not all general values without a register are to be spilled at
+/// once.
 fn place(
     draft: &Draft<'_>,
     live: &Liveness,
@@ -275,6 +286,7 @@ fn place(
     pools: [Pool; 5],
     blocked: &Blocked,
     within: Within,
+    careful: bool,
     checkpoint: &dyn Fn(),
 ) -> Result<Placed, CodegenError> {
     let mut placement = Placement { registers: vec![None; draft.func.values.len()], occupancy: Vec::new() };
@@ -293,7 +305,13 @@ fn place(
             return Err(too_few(pool.file, pool.count));
         };
         if !assignment.failed.is_empty() {
-            let members = assignment.failed.iter().flat_map(|&i| &bundles.bundles[i as usize].members);
+            let failed = match careful && pool.file == File::R {
+                true => {
+                    assign::relieving(bundles, assignment.failed, live.pressure(draft.func, File::R), pool)
+                }
+                false => assignment.failed,
+            };
+            let members = failed.iter().flat_map(|&i| &bundles.bundles[i as usize].members);
             return Ok(Placed::Without(members.map(|m| m.0).filter(|v| !draft.fixed[v.index()]).collect()));
         }
         for (v, register) in placement.registers.iter_mut().enumerate() {

@@ -48,6 +48,8 @@ pub(crate) struct Assignment {
 const MOST_REPLACED: usize = 4000;
 /// The number of orders that [`repaired`] begins with. Others seldom lead to better results.
 const REPAIRED_ORDERS: usize = 2;
+/// The divisor of the number of bundles that [`relieving`] returns if there are enough registers.
+const RELIEVED_SHARE: usize = 8;
 /// The number of attempts with bundles of one order. Later ones seldom succeed.
 const MOST_RESTARTS: usize = 32;
 
@@ -232,6 +234,33 @@ pub(crate) fn assign_or_spill(
         }
     }
     Some((run.assignment, run.occupancy))
+}
+
+/// The bundles without registers that a careful round spills. They are the cheapest ones that bring the number of live
+/// registers, `pressure` for each point, down to those of the pool. If there are enough registers and only the gaps
+/// between them are too small, they are a share of all: the other orders of [`assign`] may then fit.
+pub(crate) fn relieving(
+    bundles: &Bundles,
+    mut failed: Vec<u32>,
+    mut pressure: Vec<u16>,
+    pool: Pool,
+) -> Vec<u32> {
+    let at = |i: u32| &bundles.bundles[i as usize];
+    failed.sort_by(|&a, &b| cost(at(a)).total_cmp(&cost(at(b))).then(a.cmp(&b)));
+    let count = pool.count - u16::from(pool.reserved.is_some());
+    if pressure.iter().all(|live| *live <= count) {
+        failed.truncate(failed.len().div_ceil(RELIEVED_SHARE));
+        return failed;
+    }
+    failed.retain(|&i| {
+        let points = || at(i).slots.iter().flat_map(|slot| &slot.0).flat_map(|i| i.start..i.end);
+        let relieves = points().any(|point| pressure[point as usize] > count);
+        if relieves {
+            points().for_each(|point| pressure[point as usize] = pressure[point as usize].saturating_sub(1));
+        }
+        relieves
+    });
+    failed
 }
 
 /// The cost of spilling a bundle for each point of its live range.
