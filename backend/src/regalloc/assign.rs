@@ -46,6 +46,8 @@ pub(crate) struct Assignment {
 
 /// The number of bundles that [`repaired`] places at most. Large functions do not gain enough for their time.
 const MOST_REPLACED: usize = 4000;
+/// The same if no order fits, so that values are spilled otherwise.
+const MOST_REPLACED_TO_FIT: usize = 20_000;
 /// The number of orders that [`repaired`] begins with. Others seldom lead to better results.
 const REPAIRED_ORDERS: usize = 2;
 /// The divisor of the number of bundles that [`relieving`] returns if there are enough registers.
@@ -158,13 +160,22 @@ pub(crate) fn assign(
             best = Some(found);
         }
     }
+    let pinned = all.iter().filter(|&&i| at(i).pin.is_some()).count();
+    let first = &orders[..orders.len().min(REPAIRED_ORDERS)];
+    if best.is_none() {
+        checkpoint();
+        let counts = std::iter::once(pool.count);
+        best = repaired(first, pinned, counts, MOST_REPLACED_TO_FIT, |order, count| {
+            place(order, count, Fit::Lowest)
+        });
+    }
     if pool.unit > 1 {
         checkpoint();
         let most = best.as_ref().map_or(pool.count + 1, |(a, _)| whole(a.used));
         let counts = (whole(fewest)..most).step_by(pool.unit.into());
-        let pinned = all.iter().filter(|&&i| at(i).pin.is_some()).count();
-        let first = &orders[..orders.len().min(REPAIRED_ORDERS)];
-        best = repaired(first, pinned, counts, |order, count| place(order, count, Fit::Lowest)).or(best);
+        best =
+            repaired(first, pinned, counts, MOST_REPLACED, |order, count| place(order, count, Fit::Lowest))
+                .or(best);
     }
     match &best {
         Some((a, _)) if pool.unit > 1 && whole(a.used) > whole(fewest) => settled(whole(a.used)).or(best),
@@ -173,15 +184,16 @@ pub(crate) fn assign(
 }
 
 /// Places bundles within the smallest of `counts` registers that suffices, beginning with each of the orders. A bundle
-/// that does not fit goes to the front, after the pinned ones, and all are placed again. `place` returns the result, or
+/// that does not fit goes to the front, after the pinned ones, and all are placed again, until `left` bundles have been
+/// placed. `place` returns the result, or
 /// the position of the first bundle that does not fit.
 fn repaired<T>(
     orders: &[Order],
     pinned: usize,
     counts: impl Iterator<Item = u16>,
+    mut left: usize,
     place: impl Fn(&Order, u16) -> Result<T, usize>,
 ) -> Option<T> {
-    let mut left = MOST_REPLACED;
     for count in counts {
         for order in orders {
             let mut order = order.clone();
