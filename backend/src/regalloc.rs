@@ -176,18 +176,15 @@ fn run(
             bundle::build(draft.func, &live, &frequency, &draft.fixed, blocked.general.clone(), coalesces)
         };
         let mut bundles = build(&draft);
-        let careful = whole.as_ref().is_none_or(|whole: &Whole| whole.rounds < CAREFUL_ROUNDS);
-        let placed = match (
-            place(&draft, &live, &mut bundles, pools, &blocked, within, careful, checkpoint),
-            &mut whole,
-        ) {
-            // All values that can be spilled are spilled; each loaded value then serves only one instruction.
-            (Err(_), Some(Whole { reach: reach @ 1.., .. })) => {
-                *reach = 0;
-                Placed::Without(Vec::new())
-            }
-            (placed, _) => placed?,
-        };
+        let placed =
+            match (place(&draft, &live, &mut bundles, pools, &blocked, within, checkpoint), &mut whole) {
+                // All values that can be spilled are spilled; each loaded value then serves only one instruction.
+                (Err(_), Some(Whole { reach: reach @ 1.., .. })) => {
+                    *reach = 0;
+                    Placed::Without(Vec::new())
+                }
+                (placed, _) => placed?,
+            };
         match placed {
             Placed::All(placement, used) => {
                 let mut counts = rewrite::rewrite(&mut draft, &live, &cfg, &placement)?;
@@ -209,7 +206,18 @@ fn run(
                 let spilled = whole.iter().flat_map(Whole::spilled).collect();
                 return Ok(Allocation { registers, used, origin: draft.origin, live: counts, spilled });
             }
-            Placed::Without(values) => {
+            Placed::Without(failed) => {
+                let general = failed.first().is_some_and(|&i| bundles.bundles[i as usize].file == File::R);
+                let careful = whole.as_ref().is_none_or(|whole| whole.rounds < CAREFUL_ROUNDS);
+                let failed = match pools.iter().find(|pool| pool.file == File::R) {
+                    Some(pool) if general && careful => {
+                        assign::relieving(&bundles, failed, live.pressure(draft.func, File::R), pool)
+                    }
+                    _ => failed,
+                };
+                let members = failed.iter().flat_map(|&i| &bundles.bundles[i as usize].members);
+                let values: Vec<Value> =
+                    members.map(|member| member.0).filter(|v| !draft.fixed[v.index()]).collect();
                 let whole = whole.get_or_insert_with(|| Whole {
                     func: draft.func.clone(),
                     origin: draft.origin.clone(),
@@ -273,12 +281,11 @@ impl Whole {
 enum Placed {
     /// All values have registers; the number of registers of each file.
     All(Placement, [u16; 5]),
-    /// These values did not get registers.
-    Without(Vec<Value>),
+    /// These bundles of one file did not get registers.
+    Without(Vec<u32>),
 }
 
-/// Assigns a register to every value. With `careful`, not all general values without a register are to be spilled at
-/// once.
+/// Assigns a register to every value.
 fn place(
     draft: &Draft<'_>,
     live: &Liveness,
@@ -286,7 +293,6 @@ fn place(
     pools: [Pool; 5],
     blocked: &Blocked,
     within: Within,
-    careful: bool,
     checkpoint: &dyn Fn(),
 ) -> Result<Placed, CodegenError> {
     let mut placement = Placement { registers: vec![None; draft.func.values.len()], occupancy: Vec::new() };
@@ -305,14 +311,7 @@ fn place(
             return Err(too_few(pool.file, pool.count));
         };
         if !assignment.failed.is_empty() {
-            let failed = match careful && pool.file == File::R {
-                true => {
-                    assign::relieving(bundles, assignment.failed, live.pressure(draft.func, File::R), pool)
-                }
-                false => assignment.failed,
-            };
-            let members = failed.iter().flat_map(|&i| &bundles.bundles[i as usize].members);
-            return Ok(Placed::Without(members.map(|m| m.0).filter(|v| !draft.fixed[v.index()]).collect()));
+            return Ok(Placed::Without(assignment.failed));
         }
         for (v, register) in placement.registers.iter_mut().enumerate() {
             let (bundle, offset) = bundles.of[v];

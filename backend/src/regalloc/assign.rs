@@ -255,7 +255,7 @@ pub(crate) fn relieving(
     bundles: &Bundles,
     mut failed: Vec<u32>,
     mut pressure: Vec<u16>,
-    pool: Pool,
+    pool: &Pool,
 ) -> Vec<u32> {
     let at = |i: u32| &bundles.bundles[i as usize];
     failed.sort_by(|&a, &b| cost(at(a)).total_cmp(&cost(at(b))).then(a.cmp(&b)));
