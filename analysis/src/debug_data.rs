@@ -221,22 +221,16 @@ fn section<'t>(
                     }
                     None => {
                         let mut named = Use { at: place, bytes: width, name: value, addend: 0, less: None };
-                        let count = match (words.peek(0), number_of(words.peek(1))) {
-                            ("+", Some(addend)) => {
-                                named.addend = addend as i64;
-                                2
-                            }
-                            ("-", Some(addend)) => {
-                                named.addend = (addend as i64).wrapping_neg();
-                                2
-                            }
-                            ("-", None) => {
-                                named.less = Some(words.peek(1));
-                                2
-                            }
-                            _ => 0,
-                        };
-                        words.pass(count);
+                        let (sign, term) = (words.peek(0), words.peek(1));
+                        match (sign, number_of(term)) {
+                            ("+", Some(addend)) => named.addend = addend as i64,
+                            ("-", Some(addend)) => named.addend = (addend as i64).wrapping_neg(),
+                            ("-", None) => named.less = Some(term),
+                            _ => {}
+                        }
+                        if matches!(sign, "+" | "-") {
+                            words.pass(2);
+                        }
                         out.uses.push(named);
                         out.bytes.extend(&[0; 8][..width]);
                     }

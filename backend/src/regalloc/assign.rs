@@ -52,6 +52,8 @@ const MOST_REPLACED_TO_FIT: usize = 20_000;
 const REPAIRED_ORDERS: usize = 2;
 /// The divisor of the number of bundles that [`relieving`] returns if there are enough registers.
 const RELIEVED_SHARE: usize = 8;
+/// The number of points at which [`relieving`] counts registers at most, for all bundles together.
+const MOST_POINTS: u64 = 4_000_000;
 /// The number of attempts with bundles of one order. Later ones seldom succeed.
 const MOST_RESTARTS: usize = 32;
 
@@ -185,8 +187,7 @@ pub(crate) fn assign(
 
 /// Places bundles within the smallest of `counts` registers that suffices, beginning with each of the orders. A bundle
 /// that does not fit goes to the front, after the pinned ones, and all are placed again, until `left` bundles have been
-/// placed. `place` returns the result, or
-/// the position of the first bundle that does not fit.
+/// placed. `place` returns the result, or the position of the first bundle that does not fit.
 fn repaired<T>(
     orders: &[Order],
     pinned: usize,
@@ -250,7 +251,8 @@ pub(crate) fn assign_or_spill(
 
 /// The bundles without registers that a careful round spills. They are the cheapest ones that bring the number of live
 /// registers, `pressure` for each point, down to those of the pool. If there are enough registers and only the gaps
-/// between them are too small, they are a share of all: the other orders of [`assign`] may then fit.
+/// between them are too small, they are a share of all: the other orders of [`assign`] may then fit. In large functions,
+/// where the choice would take too long, they are all.
 pub(crate) fn relieving(
     bundles: &Bundles,
     mut failed: Vec<u32>,
@@ -258,6 +260,9 @@ pub(crate) fn relieving(
     pool: &Pool,
 ) -> Vec<u32> {
     let at = |i: u32| &bundles.bundles[i as usize];
+    if failed.iter().map(|&i| at(i).length()).sum::<u64>() > MOST_POINTS {
+        return failed;
+    }
     failed.sort_by(|&a, &b| cost(at(a)).total_cmp(&cost(at(b))).then(a.cmp(&b)));
     let count = pool.count - u16::from(pool.reserved.is_some());
     if pressure.iter().all(|live| *live <= count) {
