@@ -83,6 +83,11 @@ impl Preserved {
         }
     }
 
+    /// Whether a call of a function with these directives overwrites the register.
+    pub const fn loses(self, reg: Reg) -> bool {
+        is_pair(self.return_address(), reg) || !self.has(reg)
+    }
+
     /// Its fields, with their names in the text form of the IR.
     pub fn parts(&mut self) -> [(&'static str, &mut Option<u8>); 3] {
         [
@@ -121,6 +126,11 @@ impl Preserved {
         }
         Some(convention(params, returns))
     }
+}
+
+/// Whether it is one of the two general registers from `first` on.
+pub const fn is_pair(first: u8, reg: Reg) -> bool {
+    matches!(reg.file, File::R) && (reg.index == first || reg.index == first + 1)
 }
 
 /// The number of registers of all parameters placed one after the other, or of all results if these take more.

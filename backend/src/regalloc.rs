@@ -181,7 +181,7 @@ fn run(
                 // All values that can be spilled are spilled; each loaded value then serves only one instruction.
                 (Err(_), Some(Whole { reach: reach @ 1.., .. })) => {
                     *reach = 0;
-                    Placed::Without(Vec::new())
+                    Placed::Without(Vec::new(), pools[0])
                 }
                 (placed, _) => placed?,
             };
@@ -206,15 +206,11 @@ fn run(
                 let spilled = whole.iter().flat_map(Whole::spilled).collect();
                 return Ok(Allocation { registers, used, origin: draft.origin, live: counts, spilled });
             }
-            Placed::Without(failed) => {
-                let general = failed.first().is_some_and(|&i| bundles.bundles[i as usize].file == File::R);
+            Placed::Without(mut failed, pool) => {
                 let careful = whole.as_ref().is_none_or(|whole| whole.rounds < CAREFUL_ROUNDS);
-                let failed = match pools.iter().find(|pool| pool.file == File::R) {
-                    Some(pool) if general && careful => {
-                        assign::relieving(&bundles, failed, live.pressure(draft.func, File::R), pool)
-                    }
-                    _ => failed,
-                };
+                if pool.file == File::R && careful {
+                    failed = assign::relieving(&bundles, failed, live.pressure(draft.func, File::R), &pool);
+                }
                 let members = failed.iter().flat_map(|&i| &bundles.bundles[i as usize].members);
                 let values: Vec<Value> =
                     members.map(|member| member.0).filter(|v| !draft.fixed[v.index()]).collect();
@@ -281,8 +277,8 @@ impl Whole {
 enum Placed {
     /// All values have registers; the number of registers of each file.
     All(Placement, [u16; 5]),
-    /// These bundles of one file did not get registers.
-    Without(Vec<u32>),
+    /// These bundles did not get registers of the pool.
+    Without(Vec<u32>, Pool),
 }
 
 /// Assigns a register to every value.
@@ -311,7 +307,7 @@ fn place(
             return Err(too_few(pool.file, pool.count));
         };
         if !assignment.failed.is_empty() {
-            return Ok(Placed::Without(assignment.failed));
+            return Ok(Placed::Without(assignment.failed, pool));
         }
         for (v, register) in placement.registers.iter_mut().enumerate() {
             let (bundle, offset) = bundles.of[v];

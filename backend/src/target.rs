@@ -8,6 +8,7 @@
 //! sm_88, which it does not list, follow the generation's other members); the occupancy chapter of the Best
 //! Practices Guide (granularities); observation of ptxas 13.0.88's output for each target (the rest).
 
+use crate::abi::Preserved;
 use crate::input::Param;
 use ptx_isa::Sm;
 
@@ -56,9 +57,9 @@ pub struct Target {
     pub joins_arrivals: bool,
     /// Driver functions read textures with derivatives if there is no machine instruction for it.
     pub driver_gradients: bool,
-    /// Driver functions preserve [more](crate::abi::Preserved::BY_DRIVER) than the convention, as their prototypes in
-    /// objects state.
-    pub driver_preserves: bool,
+    /// The registers that driver functions preserve. If they are more than those of the convention, prototypes in objects
+    /// state them.
+    pub driver_preserves: Preserved,
     /// Driver functions copy from global memory into the shared memory of other blocks of a cluster.
     pub driver_copies: bool,
     /// Textures select a level automatically if none is given, even in compute programs.
@@ -380,7 +381,7 @@ const SM_75: Target = Target {
     unrolls_warp_waits: false,
     joins_arrivals: true,
     driver_gradients: false,
-    driver_preserves: false,
+    driver_preserves: Preserved::BY_CONVENTION,
     driver_copies: false,
     own_texture_levels: false,
     uniform_registers: 63,
@@ -416,7 +417,7 @@ const SM_80: Target = Target {
     deferred_barriers: DeferredBarriers::Aligned,
     loads_before_arrivals: 4,
     warp_slots: Some(64),
-    driver_preserves: true,
+    driver_preserves: Preserved::BY_DRIVER,
     cubin: Cubin { workaround_35: true, workaround: None, ..SM_75.cubin },
     ..SM_75
 };

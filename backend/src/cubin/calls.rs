@@ -158,7 +158,7 @@ impl Linker<'_> {
                 let declared = self.env.functions.get(i as usize).filter(|f| !f.entry);
                 declared.map(|f| {
                     let text = prototype(&f.params, &f.returns, f.preserved);
-                    let states = f.is_of_driver() && self.target.driver_preserves;
+                    let states = f.is_of_driver() && self.target.driver_preserves == Preserved::BY_DRIVER;
                     if states { text + OVERWRITES } else { text }
                 })
             }

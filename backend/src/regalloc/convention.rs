@@ -76,7 +76,7 @@ impl Overwritten {
     }
 
     pub(crate) fn is_return_address(&self, reg: Reg) -> bool {
-        reg.file == File::R && (self.return_address..self.return_address + 2).contains(&reg.index)
+        abi::is_pair(self.return_address, reg)
     }
 
     pub(crate) fn has(&self, reg: Reg) -> bool {

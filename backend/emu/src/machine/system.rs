@@ -11,7 +11,7 @@ use crate::memory::{RANK_SHIFT, Space};
 use crate::system::System;
 use crate::tensormap::TensorMap;
 use crate::texture::{self, Extras};
-use ptx_backend::abi::{ArgumentPlace, Preserved, Results};
+use ptx_backend::abi::{ArgumentPlace, Results};
 use ptx_backend::driver::{BulkFunction, BulkSource, DriverFunction, Gradient};
 use ptx_backend::ori::ir::{File, Reg};
 use ptx_backend::ori::op::TexDims;
@@ -139,13 +139,9 @@ impl Block<'_> {
 
     /// Overwrites all registers that a driver function does not preserve.
     fn overwrite(&mut self, w: usize, lane: usize) {
-        let preserves = self.machine.target.driver_preserves;
-        let preserved = if preserves { Preserved::BY_DRIVER } else { Preserved::default() };
+        let preserved = self.machine.target.driver_preserves;
         let lost = |file, count: usize| {
-            let is_return_address =
-                move |index| file == File::R && (RETURN_ADDRESS..RETURN_ADDRESS + 2).contains(&index);
-            let is_lost = move |index| is_return_address(index) || !preserved.has(Reg { file, index });
-            (0..count as u8).filter(move |index| is_lost(*index)).map(usize::from)
+            (0..count as u8).filter(move |&index| preserved.loses(Reg { file, index })).map(usize::from)
         };
         // The last register of each file is constant.
         let warp = &mut self.warps[w];

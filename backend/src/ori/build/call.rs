@@ -75,8 +75,7 @@ impl<'a> Lowering<'a> {
         };
         let preserved = if self.relocatable { signature.preserved } else { Preserved::default() };
         let convention = self.convention(&signature.params, &signature.returns, preserved)?;
-        let by_driver = signature.is_of_driver() && self.target.driver_preserves;
-        let preserved = if by_driver { Preserved::BY_DRIVER } else { preserved };
+        let preserved = if signature.is_of_driver() { self.target.driver_preserves } else { preserved };
         let (formals, given) = (signature.params.len(), parts.arguments.len());
         let open = signature.params.last().is_some_and(abi::is_open);
         if given != formals && !(open && given + 1 == formals)
@@ -231,7 +230,7 @@ impl<'a> Lowering<'a> {
             return Ok(self.transfer(call, &convention, &returns, arguments));
         }
         let slot = self.function_slot(Slot::Driver(function))?;
-        let call = (Op::CallTo { absolute: true, preserved: Preserved::BY_DRIVER }, &[slot][..]);
+        let call = (Op::CallTo { absolute: true, preserved: self.target.driver_preserves }, &[slot][..]);
         Ok(self.transfer(call, &convention, &returns, arguments))
     }
 
