@@ -2,7 +2,7 @@
 //!
 //! A function is compiled from its own [`Function`] and from the facts about the module that it mentions, so an edit
 //! elsewhere recompiles nothing. Functions are compiled in parallel outside of queries, with one database handle per
-//! worker; [`link`] then finds every function compiled.
+//! worker; [`link`](crate::link::link) then finds every function compiled.
 
 #![expect(unused_lifetimes, reason = "interned structs need the lifetime and use it in generated code")]
 
@@ -11,22 +11,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use ptx_backend::abi::Known;
-use ptx_backend::assemble::{JumpTable, LinkTo};
-use ptx_backend::calls::{in_order_of_objects, sort_kernels, taken_in_order};
-use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
 };
-use ptx_backend::join::{self, Part, Program};
-use ptx_backend::layout::Slot;
-use ptx_backend::ori::op::Link;
 use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
-use ptx_backend::{CodegenError, CompiledFunction, Fixed, Resources};
+use ptx_backend::{CodegenError, CompiledFunction, Fixed, Linking};
 use ptx_isa::{Facts, FormId, Mod, ScalarType, Sm};
 use ptx_syntax::ItemKind;
 use rayon::prelude::*;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use salsa::plumbing::AsId;
 use text_size::{TextRange, TextSize};
 
@@ -36,17 +30,15 @@ use crate::callees::{
 use crate::check::lints;
 use crate::check::suppressions::Suppressions;
 use crate::db::{Cancelled, Database, Db, Options, SourceFile};
-use crate::debug_data::{self, Piece};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::findings;
 use crate::items::{Item, item, items};
-use crate::lines::Positions;
-use crate::locate::{place_range, trimmed};
+use crate::locate::trimmed;
 pub use crate::lower::functions;
 pub use crate::lower::statics::whole_env;
 use crate::lower::{function, has_body, lower};
 use crate::module::{architecture, header, is_for_debuggers, module};
-use crate::reach::{aliasee, pointed_to_by_variables, used_functions, wanted};
+use crate::reach::{aliasee, used_functions};
 
 /// A compiled function, or the reason why it could not be compiled.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
@@ -280,12 +272,22 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
         // Debuggers expect the statements as written.
         opt_level: if is_for_debuggers(db, file) { 0 } else { options.opt_level(db) },
         max_registers: options.max_registers(db),
-        relocatable: options.relocatable(db),
+        linking: linking(db, file),
         shows_registers: options.shows_registers(db),
         errors_at_exit: options.errors_at_exit(db),
         checks_tensor_memory: options.checks_tensor_memory(db),
         switches: options.switches(db),
     })
+}
+
+/// How the functions of a file become one file.
+pub(crate) fn linking(db: &dyn Db, file: SourceFile) -> Linking {
+    let options = Options::get(db);
+    match options.relocatable(db) {
+        true => Linking::Object,
+        false if options.shows_registers(db) || is_for_debuggers(db, file) => Linking::Separate,
+        false => Linking::Joined,
+    }
 }
 
 /// Compiles a function. `None` for items that are not functions, have no body or have errors.
@@ -478,7 +480,7 @@ pub fn check_all(db: &Database, file: SourceFile) {
 }
 
 /// Whether `.loc` may be a word of the text. Most texts without it contain `.local`.
-fn has_locations(text: &str) -> bool {
+pub(crate) fn has_locations(text: &str) -> bool {
     text.match_indices(".loc").any(|(at, word)| !text[at + word.len()..].starts_with("al"))
 }
 
@@ -536,7 +538,7 @@ fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
 
 /// The diagnostic for a function without machine code and without another reason, so that it is not silently missing
 /// from a file.
-fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
+pub(crate) fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
     let range = lower(db, item).map.name_range().unwrap_or_default();
     Diagnostic::new(
         &lints::NOT_COMPILED,
@@ -593,342 +595,6 @@ fn product_waits(db: &dyn Db, item: Item<'_>) -> impl Iterator<Item = Diagnostic
         "the compiler waits here for `wgmma` products, because the statement accesses their registers";
     let ranges = added_waits(db, item).into_iter();
     ranges.map(|range| Diagnostic::new(&lints::PRODUCT_WAIT, range, message.to_owned()).rule())
-}
-
-/// Options of linking.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct LinkOptions {
-    /// Names of kernels to link, with the functions that they call; empty for all functions.
-    pub entries: Vec<String>,
-    /// Recorded in the cubin as the tool's command line.
-    pub arguments: String,
-    pub lines: LineTables,
-    /// Whether to pass debug data through. Modules with `.target …, debug` always have theirs passed through.
-    pub debug: bool,
-    /// Whether an object is a whole program that calls functions of other modules, as with
-    /// `--extensible-whole-program`.
-    pub extensible: bool,
-}
-
-/// When line tables are written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum LineTables {
-    /// If the text has `.loc` directives, as ptxas does.
-    #[default]
-    Given,
-    Always,
-    Never,
-}
-
-/// A linked module.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Linked {
-    pub cubin: Vec<u8>,
-    /// The functions in the order of the output file: the last kernel of the text first. For an object, also its
-    /// functions, callees before their callers.
-    pub kernels: Vec<LinkedKernel>,
-    /// The sizes of variables, and of constant banks 3 and 4.
-    pub sizes: Sizes,
-    /// Whether the text has `.loc` directives but no `.file` directive.
-    pub lacks_files: bool,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LinkedKernel {
-    pub name: String,
-    /// Whether it is a kernel; otherwise it is a function of an object.
-    pub entry: bool,
-    /// The stack frame, which contains those of functions in the kernel's frame, and the function's own spills.
-    pub frame: Frame,
-    /// The resources of the kernel with all functions that it calls; the stack size is the maximum.
-    pub resources: Resources,
-    /// The size of constant bank 2.
-    pub bank_2_bytes: u32,
-    /// The numbers of texture, surface and sampler indices in constant bank 0.
-    pub handles: [u32; 3],
-    /// The functions that it may call, by name. Functions that other modules may replace come last.
-    pub parts: Vec<LinkedPart>,
-}
-
-/// A function in a kernel's code. The bytes of its frame are 0 if it is in the kernel's frame.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LinkedPart {
-    pub name: String,
-    pub frame: Frame,
-}
-
-/// The bytes of a function's stack frame, and of its spill stores and loads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Frame {
-    pub bytes: u32,
-    pub spill_stores: u32,
-    pub spill_loads: u32,
-}
-
-impl Frame {
-    fn of(resources: &Resources) -> Self {
-        Frame {
-            bytes: resources.stack_bytes,
-            spill_stores: resources.spill_store_bytes,
-            spill_loads: resources.spill_load_bytes,
-        }
-    }
-}
-
-/// Compiles and links a file. Functions that [`compile_all`] has not compiled are compiled here by one thread; for few
-/// functions this is cheaper than waking other threads.
-///
-/// # Errors
-/// The reasons why the module cannot be linked, in file offsets: the errors of the program or, if it has none, the
-/// constructs that the compiler does not support.
-pub fn link(db: &Database, file: SourceFile, options: &LinkOptions) -> Result<Linked, Vec<Diagnostic>> {
-    link_watched(db, file, options, &mut |_| ())
-}
-
-/// As [`link`]; `compiled` is called with the name of each function once it is compiled.
-///
-/// # Errors
-/// As there.
-pub fn link_watched(
-    db: &Database,
-    file: SourceFile,
-    options: &LinkOptions,
-    compiled: &mut dyn FnMut(&str),
-) -> Result<Linked, Vec<Diagnostic>> {
-    let mut errors = findings::diagnostics_for(db, file, &options.entries);
-    errors.retain(|diagnostic| diagnostic.severity == Severity::Error);
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    let (mut linked, mut compiled_items) = (Vec::new(), Vec::new());
-    let needed = needed(db, file, &options.entries, compiled);
-    for item in wanted(db, file, &options.entries).into_iter().filter(|item| needed.contains(item)) {
-        let offset = item.offset(db);
-        let (Some(input), Some(result)) = (function(db, item), compile_function(db, item)) else {
-            // Not an error of the program: the table does not describe an instruction, or the module has no target.
-            let reasons = lower(db, item).diagnostics.iter().filter(|d| d.lint == &lints::NOT_CHECKED);
-            let known = errors.len();
-            errors.extend(reasons.map(|d| d.clone().shifted(offset)));
-            if errors.len() == known {
-                let reason = compile_diagnostic(db, item).unwrap_or_else(|| without_code(db, item));
-                errors.push(reason.shifted(offset));
-            }
-            continue;
-        };
-        match result.as_ref() {
-            Ok(code) => {
-                linked.push(LinkFunction { input, code });
-                compiled_items.push(item);
-            }
-            Err(_) => errors.extend(compile_diagnostic(db, item).map(|d| d.shifted(offset))),
-        }
-    }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    let Some(target) = backend_options(db, file) else { return Err(errors) };
-    let module = module(db, file);
-    let aliases: Vec<(String, String)> =
-        module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
-    let env = whole_env(db, file);
-    let program = Program::new(env, &linked, &aliases);
-    let not_linked = |error: CodegenError| {
-        let range = text_size::TextRange::empty(0.into());
-        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("cannot link the module: {error}"))]
-    };
-    let text = file.text(db);
-    if target.relocatable
-        && let Some(alias) = module.env.functions.iter().position(|declared| {
-            declared.unified.is_some() && aliases.iter().any(|(name, _)| *name == declared.name)
-        })
-    {
-        let range = place_range(db, file, module.function_items[alias]).unwrap_or_default();
-        let message = "a `.unified` alias is not supported yet: the table of functions has no entry for it";
-        return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
-    }
-    let may_have = match options.lines {
-        LineTables::Given => has_locations(text),
-        LineTables::Always => true,
-        LineTables::Never => false,
-    };
-    let positions = may_have.then(|| Positions::read(text));
-    let positions = positions.filter(|p| options.lines == LineTables::Always || p.any());
-    let Some(row) = Target::of(target.sm) else { return Err(errors) };
-    let has_debug = options.lines != LineTables::Never && (options.debug || is_for_debuggers(db, file));
-    let positions = positions.map(|mut positions| {
-        positions.has_debug_data = has_debug;
-        positions
-    });
-    // `places`: the section and offset of each function's code.
-    let debug = |places: Vec<Option<(usize, u64)>>| {
-        let pieces = linked.iter().zip(&compiled_items).zip(places);
-        let pieces: Vec<Piece<'_, '_>> = pieces
-            .map(|((function, &item), place)| Piece {
-                item,
-                input: function.input,
-                code: function.code,
-                place,
-            })
-            .collect();
-        let read = || debug_data::read(db, file, env, row, target.relocatable, &pieces);
-        has_debug.then(read).flatten()
-    };
-    let lacks_files = positions.as_ref().is_some_and(Positions::lacks_files);
-    if target.relocatable {
-        let lines = positions.map(|mut positions| {
-            for (function, &item) in linked.iter().zip(&compiled_items) {
-                positions.add_code(db, std::iter::once((item, function.code, 0)));
-            }
-            positions.finish(text)
-        });
-        let places: Vec<_> = (0..linked.len()).map(|function| Some((function, 0))).collect();
-        let debug = debug(places);
-        let object =
-            cubin::object(&program, &linked, &target, &options.arguments, lines.as_ref(), debug.as_ref());
-        let (cubin, sizes) = object.map_err(not_linked)?;
-        let report = |(function, shared_bytes): (&LinkFunction<'_>, u32)| LinkedKernel {
-            name: function.input.name.clone(),
-            entry: function.input.entry,
-            frame: Frame::of(&function.code.resources),
-            // The linker knows the rest of the stack.
-            resources: Resources { stack_bytes: 0, shared_bytes, ..function.code.resources },
-            bank_2_bytes: function.code.tables.iter().map(JumpTable::bytes).sum(),
-            handles: [0; 3],
-            parts: Vec::new(),
-        };
-        let by_name: FxHashMap<&str, &LinkFunction<'_>> =
-            linked.iter().map(|function| (&*function.input.name, function)).collect();
-        let of = |index: u32| by_name.get(&*env.functions[index as usize].name).copied();
-        let bodies = |index| of(index).map(|of| of.input);
-        let taken = taken_in_order(env, &bodies);
-        let ordered = in_order_of_objects(env, &bodies, &taken, target.opt_level > 0);
-        let shared_bytes = |index, function: &LinkFunction<'_>| {
-            let is_whole = options.extensible && function.input.entry;
-            let all = is_whole.then(|| join::shared_bytes(env, index, &of, &taken, row));
-            all.unwrap_or_default().max(function.code.resources.shared_bytes)
-        };
-        let with_shared = |index| of(index).map(|function| (function, shared_bytes(index, function)));
-        let kernels = ordered.into_iter().filter_map(with_shared).map(report).collect();
-        return Ok(Linked { cubin, kernels, sizes, lacks_files });
-    }
-    let mut joined = Vec::new();
-    for function in kernels_in_order(db, file, env, &linked) {
-        joined.push((function, program.join(function, row).map_err(not_linked)?));
-    }
-    let reports = joined.iter().map(|(own, joined)| {
-        let part = |part: &Part| {
-            let code = linked.iter().find(|f| !f.code.entry && f.input.name == part.name).map(|f| f.code);
-            let mut frame = code.map_or(Frame::default(), |code| Frame::of(&code.resources));
-            if !part.is_apart {
-                frame.bytes = 0;
-            }
-            (part.linkage == Linkage::Weak, LinkedPart { name: part.name.clone(), frame })
-        };
-        let mut parts: Vec<(bool, LinkedPart)> = joined.parts.iter().map(part).collect();
-        parts.sort_by(|(a, x), (b, y)| (a, &x.name).cmp(&(b, &y.name)));
-        LinkedKernel {
-            name: own.input.name.clone(),
-            entry: true,
-            frame: Frame { bytes: joined.frame_bytes, ..Frame::of(&own.code.resources) },
-            resources: joined.kernel.resources,
-            bank_2_bytes: joined.constants.len() as u32,
-            handles: joined.kernel.attributes.handles.counts(env, own.input),
-            parts: parts.into_iter().map(|(_, part)| part).collect(),
-        }
-    });
-    let reports = reports.collect();
-    let kernels: Vec<Kernel<'_>> =
-        joined.iter().map(|(own, joined)| Kernel { input: own.input, joined }).collect();
-    let lines = positions.map(|mut positions| {
-        let place = |name: &str, entry: bool| {
-            linked.iter().position(|f| f.input.entry == entry && f.input.name == name)
-        };
-        for (own, joined) in &joined {
-            let parts = joined.parts.iter().filter_map(|part| Some((place(&part.name, false)?, part.start)));
-            let pieces = place(&own.input.name, true).map(|at| (at, 0)).into_iter().chain(parts);
-            let pieces = pieces.map(|(at, start)| (compiled_items[at], linked[at].code, start));
-            positions.add_code(db, pieces);
-        }
-        positions.finish(text)
-    });
-    // A function that several kernels contain is described at its position in the first one.
-    let place = |function: &LinkFunction<'_>| {
-        joined.iter().enumerate().find_map(|(kernel, (own, joined))| {
-            if function.code.entry {
-                return (own.input.name == function.input.name).then_some((kernel, 0));
-            }
-            let part = joined.parts.iter().find(|part| part.name == function.input.name)?;
-            Some((kernel, part.start))
-        })
-    };
-    let debug = debug(linked.iter().map(place).collect());
-    match cubin::link(&program, &kernels, &target, &options.arguments, lines.as_ref(), debug.as_ref()) {
-        Ok((cubin, sizes)) => Ok(Linked { cubin, kernels: reports, sizes, lacks_files }),
-        Err(error) => Err(not_linked(error)),
-    }
-}
-
-/// The kernels among these functions, in the order in which ptxas writes them.
-fn kernels_in_order<'l>(
-    db: &Database,
-    file: SourceFile,
-    env: &Env,
-    linked: &[LinkFunction<'l>],
-) -> Vec<LinkFunction<'l>> {
-    let all = 0..env.functions.len() as u32;
-    let by_name: FxHashMap<&str, LinkFunction<'l>> =
-        linked.iter().filter(|f| f.code.entry).map(|f| (&*f.input.name, *f)).collect();
-    let kernel = |index: u32| by_name.get(&*env.functions[index as usize].name).copied();
-    // Functions count even if no kernel needs them.
-    let bodies: Vec<Option<&Function>> =
-        all.clone().map(|index| function(db, body_of(db, file, index)?).as_deref()).collect();
-    let bodies = |index: u32| bodies.get(index as usize).copied().flatten();
-    let mut kernels: Vec<u32> = all.filter(|&index| kernel(index).is_some()).collect();
-    sort_kernels(&mut kernels, &bodies, &taken_in_order(env, &bodies));
-    kernels.into_iter().filter_map(kernel).collect()
-}
-
-/// The functions to link: kernels, and functions that are still called or whose addresses are taken after inlining. For
-/// an object, and if a kernel has no code, all functions that may be needed.
-fn needed<'db>(
-    db: &'db Database,
-    file: SourceFile,
-    entries: &[String],
-    compiled: &mut dyn FnMut(&str),
-) -> FxHashSet<Item<'db>> {
-    let is_object = Options::get(db).relocatable(db);
-    let start =
-        wanted(db, file, entries).into_iter().filter(|item| is_object || item.kind(db) == ItemKind::Entry);
-    let mut pending: Vec<Item<'_>> = start.collect();
-    pending.reverse();
-    let mut indices: Vec<u32> = pointed_to_by_variables(db, file).collect();
-    let mut needed = FxHashSet::default();
-    let module = module(db, file);
-    loop {
-        for index in std::mem::take(&mut indices) {
-            let index = aliasee(module, index).unwrap_or(index);
-            pending.extend(body_of(db, file, index));
-        }
-        let Some(item) = pending.pop() else { return needed };
-        if !needed.insert(item) {
-            continue;
-        }
-        match compile_function(db, item).as_deref() {
-            Some(Ok(code)) => {
-                compiled(item.name(db));
-                indices.extend(code.links.iter().filter_map(|link| match link.to {
-                    LinkTo::Function(index) => Some(index),
-                    LinkTo::Symbol(Link { symbol: Symbol::Function(index), .. }) => Some(index),
-                    _ => None,
-                }));
-                indices.extend(code.attributes.symbols.iter().filter_map(|slot| match slot {
-                    Slot::Function(index) => Some(*index),
-                    _ => None,
-                }));
-            }
-            _ => indices.extend(used_functions(db, item)),
-        }
-    }
 }
 
 /// The name of the function at a position.

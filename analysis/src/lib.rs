@@ -22,6 +22,7 @@ pub mod ide;
 pub mod initializer;
 pub mod items;
 mod lines;
+pub mod link;
 mod locate;
 pub mod lower;
 pub mod module;
@@ -38,15 +39,13 @@ mod text;
 
 pub use callees::first_address_of_another_module;
 pub use check::lints::INVALID_UTF8;
-pub use compile::{
-    LineTables, LinkOptions, Linked, LinkedKernel, LinkedPart, check_all, compile_all, doubles, link,
-    link_watched,
-};
+pub use compile::{check_all, compile_all, doubles};
 pub use db::{
     CacheModifier, CacheModifiers, CancellationToken, Cancelled, Database, Db, LaunchBounds, Options,
     SourceFile, catch_cancelled,
 };
 pub use debug_data::has_section;
+pub use link::{LineTables, LinkOptions, Linked, LinkedKernel, LinkedPart, link, link_watched};
 pub use ptx_backend::occupancy;
 pub use ready::{Code, is_ready, length, make_ready};
 pub use text::{Text, counted};

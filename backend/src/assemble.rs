@@ -79,6 +79,8 @@ pub enum LinkTo {
     Driver(DriverFunction),
     /// A branch whose target is an offset from the start of the section.
     Start,
+    /// A call of a function of the program through its address. Nothing is filled in.
+    Pointee,
     /// A move of the offset of this instruction from the start of the section.
     Place(u32),
     /// A move of one word of the address of this instruction.
@@ -117,6 +119,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
                 inst.set(Field::Target, (-next * i64::from(WORD)) as u64);
                 Some(LinkTo::Start)
             }
+            Some(Link::Pointee) => Some(LinkTo::Pointee),
             Some(Link::Block(block)) => {
                 let place = starts[block.index()];
                 inst.set(Field::Imm32, u64::from(place * WORD));
@@ -171,7 +174,8 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
             }
             "CALL" => {
                 assembled.uses_convergence_barriers = true;
-                if inst.form().name == "CALL.ABS" && !code.facts.relocatable {
+                let is_linked = assembled.links.binary_search_by_key(&(at as u32), |link| link.at).is_ok();
+                if inst.form().name == "CALL.ABS" && !is_linked {
                     assembled.system_calls.push(offset);
                 }
             }

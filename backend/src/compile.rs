@@ -139,7 +139,7 @@ fn compile_with(
     let lines = assembled.lines.iter().map(|src| src.map(|src| statements.original(src))).collect::<Box<_>>();
 
     let block = target.place_params(if func.entry { &func.params } else { &[] });
-    let handles = match func.entry && !ori.facts.relocatable {
+    let handles = match func.entry && ori.facts.linking.is_joined() {
         true => crate::layout::handle_words(env, func, target),
         false => crate::layout::HandleWords::default(),
     };

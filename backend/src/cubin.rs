@@ -24,13 +24,14 @@ pub use debug::{Debug, DebugSection, Reference, Referred};
 pub use lines::{File, Inlined, Lines, Row, SourcePlace};
 pub use linkable::object;
 
+use crate::abi::Preserved;
 use crate::input::{Env, Function, SrcId};
 use crate::join::{Joined, Program};
 use crate::target::Target;
 use crate::{CodegenError, CompiledFunction, Options};
 use data::{Data, Referent, Reloc};
 use elf::{Body, Format, Image, SectionId};
-use note::Unwound;
+use note::{Caller, Unwound};
 use numbers::R_CUDA_64;
 use sections::{About, Loaded, Tables};
 use symbols::Names;
@@ -43,6 +44,7 @@ pub struct LinkFunction<'a> {
 }
 
 /// Writes an executable cubin with the kernels of a module, in their order, and with line tables if there are lines.
+/// Functions with sections of their own are among the kernels.
 /// `arguments` is recorded as the tool's command line.
 ///
 /// # Errors
@@ -72,7 +74,7 @@ pub struct Sizes {
     pub constant_4: u64,
 }
 
-/// A kernel and the functions that are linked with it.
+/// A kernel and the functions that are linked with it, or a function with a section of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel<'a> {
     pub input: &'a Function,
@@ -123,8 +125,14 @@ impl<'a> Linker<'a> {
             let pieces = std::iter::once((0, own)).chain(parts.iter().map(|part| (part.start, part.bytes)));
             for (start, code_bytes) in pieces {
                 let words = code.get((start / 16) as usize..((start + code_bytes) / 16) as usize);
-                let frame = debug::frame(sm, words.unwrap_or_default());
-                all.push((i, start, Unwound { code_bytes, frame, caller: None }));
+                let words = words.unwrap_or_default();
+                let frame = debug::frame(sm, words);
+                let preserved = Preserved::default();
+                let caller = (!kernel.input.entry).then(|| Caller {
+                    return_address: preserved.return_address(),
+                    saved: debug::saved(sm, words, frame, |reg| preserved.has(reg)),
+                });
+                all.push((i, start, Unwound { code_bytes, frame, caller }));
             }
         }
         all
@@ -194,8 +202,8 @@ impl<'a> Linker<'a> {
         for (name, relocs) in &handles {
             pending.extend(self.relocation_sections(name, relocs));
         }
-        let entry_sizes = self.entry_size_relocations();
-        for (name, relocs) in &entry_sizes {
+        let code = self.code_relocations();
+        for (name, relocs) in &code {
             pending.extend(self.relocation_sections(name, relocs));
         }
         pending.extend(self.relocation_sections(".debug_frame", &frame_relocs));
@@ -220,7 +228,9 @@ impl<'a> Linker<'a> {
     fn describe_functions(&mut self, about: &About, loaded: &Loaded, names: &Names) {
         for (i, f) in self.functions.iter().enumerate() {
             let (text, symbol) = (loaded.text[i], names.kernels[i].0);
-            self.image.section_mut(loaded.parameters[i]).info = text.0;
+            if let Some(parameters) = loaded.parameters[i] {
+                self.image.section_mut(parameters).info = text.0;
+            }
             for &(_, bank) in loaded.function_banks.iter().filter(|(kernel, _)| *kernel == i) {
                 self.image.section_mut(bank).info = text.0;
             }
@@ -242,7 +252,7 @@ impl<'a> Linker<'a> {
 mod tests {
     use super::*;
     use crate::input::{Init, Linkage, Symbol as Name, Variable};
-    use crate::{Attributes, Resources, input::Param};
+    use crate::{Attributes, Linking, Resources, input::Param};
     use object::read::elf::{ElfFile64, FileHeader as _, SectionHeader as _};
     use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _};
     use ptx_isa::Space;
@@ -286,11 +296,11 @@ mod tests {
 
     /// A module with one kernel that exits, and variables.
     fn module(sm: u16, variables: Vec<Variable>) -> Result<Vec<u8>, CodegenError> {
-        made(sm, variables, false)
+        made(sm, variables, Linking::Joined)
     }
 
-    /// The same, as an object if `relocatable` is set.
-    fn made(sm: u16, variables: Vec<Variable>, relocatable: bool) -> Result<Vec<u8>, CodegenError> {
+    /// The same, linked in one of the ways.
+    fn made(sm: u16, variables: Vec<Variable>, linking: Linking) -> Result<Vec<u8>, CodegenError> {
         let env = Env {
             version: PtxVersion::new(8, 0),
             target: Sm::new(75),
@@ -326,7 +336,7 @@ mod tests {
             launch: Default::default(),
             preserved: Default::default(),
         };
-        let options = Options { relocatable, ..Options::new(Sm::new(sm)) };
+        let options = Options { linking, ..Options::new(Sm::new(sm)) };
         let base = u32::from(Target::of(options.sm).unwrap().driver.params);
         let exit = 0x000f_ea00_0380_0000_0000_0000_0000_794d_u128;
         let code = CompiledFunction {
@@ -352,7 +362,7 @@ mod tests {
         };
         let function = LinkFunction { input: &input, code: &code };
         let program = Program::new(&env, &[function], &[]);
-        if relocatable {
+        if linking.is_object() {
             return object(&program, &[function], &options, "-arch test", None, None).map(|(file, _)| file);
         }
         let joined = program.join(function, Target::of(options.sm).unwrap())?;
@@ -398,7 +408,7 @@ mod tests {
         let shared = variable("words", Space::Shared, None);
         for sm in [75, 80, 90, 100] {
             let variables = vec![foreign.clone(), pointer.clone(), shared.clone(), unused.clone()];
-            let bytes = made(sm, variables, true).unwrap();
+            let bytes = made(sm, variables, Linking::Object).unwrap();
             let file = ElfFile64::<Endianness>::parse(&*bytes).unwrap();
             assert_eq!(file.kind(), ::object::ObjectKind::Relocatable);
             let symbol = |name: &str| file.symbols().find(|s| s.name() == Ok(name));
@@ -421,7 +431,7 @@ mod tests {
         let init = Some(Init { bytes: vec![1], ..Init::default() });
         let variables = vec![common("merged"), Variable { init, ..common("defined") }];
         for sm in [75, 90] {
-            let bytes = made(sm, variables.clone(), true).unwrap();
+            let bytes = made(sm, variables.clone(), Linking::Object).unwrap();
             let file = ElfFile64::<Endianness>::parse(&*bytes).unwrap();
             let symbol = |name: &str| file.symbols().find(|s| s.name() == Ok(name)).unwrap();
             assert!(symbol("merged").is_common() && symbol("merged").is_global());

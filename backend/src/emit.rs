@@ -21,6 +21,7 @@ mod texture;
 mod warp;
 
 use crate::CodegenError;
+use crate::Linking;
 use crate::abi::{self, Preserved};
 use crate::hazard::is_unconditional;
 use crate::input::{RegId, SrcId};
@@ -57,7 +58,7 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
         },
         known: &func.facts.known,
         moving: func.frame.moving,
-        relocatable: func.facts.relocatable,
+        linking: func.facts.linking,
         out: Vec::new(),
         blocks: Vec::new(),
         routines: Vec::new(),
@@ -127,7 +128,7 @@ struct Emitter<'a> {
     /// Calls pass the end of the stack.
     moving: bool,
     /// A linker fills in the addresses.
-    relocatable: bool,
+    linking: Linking,
     /// The instructions of the block being emitted.
     out: Vec<MachInst>,
     /// The finished blocks.

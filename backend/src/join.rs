@@ -17,6 +17,8 @@ use ptx_isa::Space;
 use rustc_hash::{FxHashMap, FxHashSet};
 use sass::{Field, Sm};
 
+mod separate;
+
 /// Bytes of an instruction.
 const WORD: u64 = 16;
 /// The size of a function's entry in bank 2. The first entry is not used.
@@ -131,20 +133,10 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// Combines a kernel and the functions that it calls.
-    ///
-    /// # Errors
-    /// `Unsupported` for functions without code, `Limit` for code that is too far apart.
-    pub fn join(&self, kernel: LinkFunction<'a>, target: &Target) -> Result<Joined, CodegenError> {
-        if is_whole(target.generation(), kernel.code) {
-            let (parts, constants) =
-                (Vec::new(), kernel.code.literals.iter().copied().flat_map(u64::to_le_bytes).collect());
-            let kernel = kernel.code.clone();
-            let frame_bytes = kernel.resources.stack_bytes;
-            return Ok(Joined { kernel, parts, constants, addresses: self.addresses(), frame_bytes });
-        }
-        let sm = target.generation();
-        let mut pieces: Vec<Piece<'a>> = vec![Piece { index: None, function: kernel, start: 0, tables: 0 }];
+    /// A kernel or a function, followed by the functions that it may call, and whether it may call functions through their
+    /// addresses.
+    fn reached(&self, root: LinkFunction<'a>, sm: Sm) -> Result<(Vec<Piece<'a>>, bool), CodegenError> {
+        let mut pieces: Vec<Piece<'a>> = vec![Piece { index: None, function: root, start: 0, tables: 0 }];
         let mut reached: Vec<u32> = Vec::new();
         let mut seen = FxHashSet::default();
         let mut any_address = false;
@@ -168,26 +160,50 @@ impl<'a> Program<'a> {
                 pieces.push(Piece { index: Some(index), function: self.function(index)?, start, tables: 0 });
             }
         }
+        Ok((pieces, any_address))
+    }
+
+    /// Combines a kernel and the functions that it calls.
+    ///
+    /// # Errors
+    /// `Unsupported` for functions without code, `Limit` for code that is too far apart.
+    pub fn join(&self, kernel: LinkFunction<'a>, target: &Target) -> Result<Joined, CodegenError> {
+        if is_whole(target.generation(), kernel.code) {
+            let (parts, constants) =
+                (Vec::new(), kernel.code.literals.iter().copied().flat_map(u64::to_le_bytes).collect());
+            let kernel = kernel.code.clone();
+            let frame_bytes = kernel.resources.stack_bytes;
+            return Ok(Joined { kernel, parts, constants, addresses: self.addresses(), frame_bytes });
+        }
+        let sm = target.generation();
+        let (mut pieces, any_address) = self.reached(kernel, sm)?;
         let mut end = if any_address { self.bank_bytes() } else { 0 };
         for piece in &mut pieces {
             piece.tables = end;
             end += piece.function.code.tables.iter().map(JumpTable::bytes).sum::<u32>();
         }
         let literals = Literals::new(&pieces, end.next_multiple_of(layout::LITERAL_BYTES));
-        let limit = |most: u32, what: &str| {
-            Err(CodegenError::Limit { at: SrcId(0), what: format!("{what} of more than {most} bytes") })
-        };
-        if end > MOST_LOADED {
-            return limit(MOST_LOADED, "lists of branch targets and functions");
-        }
-        if literals.end() > MOST_CONSTANTS {
-            return limit(MOST_CONSTANTS, "numbers, lists of branch targets and functions");
-        }
+        check_constants(end, literals.end())?;
         let places = (0..).zip(&pieces).filter_map(|(at, piece)| Some((piece.index?, at))).collect();
         let shared = Shared::new(self.env, &pieces, target);
         let handles = handle_words(self.env, &pieces);
-        Whole { program: self, sm, shared, handles, literals, pieces, places }.joined(any_address)
+        Whole { program: self, sm, is_separate: false, shared, handles, literals, pieces, places }
+            .joined(any_address)
     }
+}
+
+/// Checks the size of a constant bank 2: the end of the lists, and the end of all constants.
+fn check_constants(lists: u32, all: u32) -> Result<(), CodegenError> {
+    let limit = |most: u32, what: &str| {
+        Err(CodegenError::Limit { at: SrcId(0), what: format!("{what} of more than {most} bytes") })
+    };
+    if lists > MOST_LOADED {
+        return limit(MOST_LOADED, "lists of branch targets and functions");
+    }
+    if all > MOST_CONSTANTS {
+        return limit(MOST_CONSTANTS, "numbers, lists of branch targets and functions");
+    }
+    Ok(())
 }
 
 /// The size of the shared variables that the code of a kernel and of the functions that it may call uses, as in a whole
@@ -220,7 +236,7 @@ fn is_whole(sm: Sm, kernel: &CompiledFunction) -> bool {
 /// Whether the code calls functions through their addresses, or uses an address of a function as a number.
 fn takes_addresses(sm: Sm, code: &CompiledFunction) -> bool {
     code.links.iter().any(|link| match link.to {
-        LinkTo::Symbol(Link { symbol: Symbol::Function(_), .. }) => true,
+        LinkTo::Symbol(Link { symbol: Symbol::Function(_), .. }) | LinkTo::Pointee => true,
         LinkTo::Start => {
             let inst = code.code.get(link.at as usize).and_then(|&word| sass::decode(sm, word));
             inst.is_some_and(|inst| inst.form().mnemonic == "CALL")
@@ -241,6 +257,34 @@ struct Piece<'a> {
     tables: u32,
 }
 
+impl<'a> Piece<'a> {
+    fn alone(function: LinkFunction<'a>) -> Piece<'a> {
+        Piece { index: None, function, start: 0, tables: 0 }
+    }
+}
+
+/// The symbols that a piece's code refers to.
+fn symbols<'p>(piece: &'p Piece<'_>) -> impl Iterator<Item = Symbol> + 'p {
+    piece.function.code.links.iter().filter_map(|link| match link.to {
+        LinkTo::Symbol(Link { symbol, .. }) => Some(symbol),
+        _ => None,
+    })
+}
+
+/// The textures, samplers and surfaces that a piece's code refers to.
+fn handles_of<'p>(env: &'p Env, piece: &'p Piece<'_>) -> impl Iterator<Item = Symbol> + 'p {
+    symbols(piece).filter(move |symbol| is_handle(env, piece, *symbol))
+}
+
+/// The shared variables that a piece's code refers to.
+fn shared_of<'p>(env: &'p Env, piece: &'p Piece<'_>) -> impl Iterator<Item = (Symbol, &'p Variable)> + 'p {
+    let variable = move |symbol| Some((symbol, layout::variable(env, piece.function.input, symbol)?));
+    symbols(piece)
+        .filter(move |symbol| !is_handle(env, piece, *symbol))
+        .filter_map(variable)
+        .filter(|(_, variable)| variable.space == Space::Shared)
+}
+
 /// Stack sizes of pieces: zero for some, unknown for the others.
 fn frames(without: &[bool]) -> Vec<Option<u32>> {
     without.iter().map(|&without| without.then_some(0)).collect()
@@ -254,16 +298,8 @@ fn is_handle(env: &Env, piece: &Piece<'_>, symbol: Symbol) -> bool {
 /// The handle words that a kernel or its functions use, the kernel's own first.
 fn handle_words(env: &Env, pieces: &[Piece<'_>]) -> HandleWords {
     let mut handles = pieces[0].function.code.attributes.handles.clone();
-    for piece in pieces {
-        for link in &piece.function.code.links {
-            if let LinkTo::Symbol(Link { symbol, .. }) = link.to
-                && is_handle(env, piece, symbol)
-                && !handles.words.contains(&HandleWord::One(symbol))
-            {
-                handles.words.push(HandleWord::One(symbol));
-            }
-        }
-    }
+    let all = pieces.iter().flat_map(|piece| handles_of(env, piece));
+    all.for_each(|symbol| handles.add(HandleWord::One(symbol)));
     handles
 }
 
@@ -340,6 +376,8 @@ impl Shared {
 struct Whole<'p, 'a> {
     program: &'p Program<'a>,
     sm: Sm,
+    /// The code is that of the first piece alone. The other pieces are in other sections.
+    is_separate: bool,
     shared: Shared,
     handles: HandleWords,
     literals: Literals,
@@ -355,9 +393,9 @@ impl Whole<'_, '_> {
         kernel.tables.clear();
         let mut code = Vec::new();
         let (mut lines, mut live, mut spills) = (Vec::new(), Vec::new(), Vec::new());
-        for (i, piece) in self.pieces.iter().enumerate() {
+        let included = if self.is_separate { &self.pieces[..1] } else { &self.pieces[..] };
+        for (i, piece) in included.iter().enumerate() {
             let own = piece.function.code;
-            let base = (piece.start as u64 * WORD) as u32;
             code.extend_from_slice(&own.code);
             lines.extend(own.lines.iter().map(|line| line.filter(|_| i == 0)));
             live.extend_from_slice(&own.live_registers);
@@ -365,21 +403,25 @@ impl Whole<'_, '_> {
             for link in &own.links {
                 self.fill(i, link, &mut code)?;
             }
-            let left = own.links.iter().filter(|link| matches!(link.to, LinkTo::EntrySize(_)));
+            let left = own.links.iter().filter(|link| self.is_for_driver(link.to));
             kernel.links.extend(left.map(|link| CodeLink { at: link.at + piece.start as u32, ..*link }));
             let moved = |at: &u32| at + piece.start as u32;
             kernel.tables.extend(own.tables.iter().map(|table| JumpTable {
                 branch: moved(&table.branch),
                 targets: table.targets.iter().map(moved).collect(),
             }));
-            if i == 0 {
-                continue;
-            }
-            let (all, more) = (&mut kernel.attributes, &own.attributes);
+        }
+        for piece in &included[1..] {
+            let base = (piece.start as u64 * WORD) as u32;
+            let (all, more) = (&mut kernel.attributes, &piece.function.code.attributes);
             all.exits.extend(more.exits.iter().map(|at| at + base));
             all.coop_groups.extend(more.coop_groups.iter().map(|(at, mask)| (at + base, *mask)));
             all.own_warp_operations.extend(more.own_warp_operations.iter().map(|at| at + base));
             all.system_calls.extend(more.system_calls.iter().map(|at| at + base));
+        }
+        for piece in &self.pieces[1..] {
+            let own = piece.function.code;
+            let (all, more) = (&mut kernel.attributes, &own.attributes);
             all.uses_convergence_barriers |= more.uses_convergence_barriers;
             all.reads_ctaid_z |= more.reads_ctaid_z;
             all.tensor.add(more.tensor);
@@ -429,7 +471,7 @@ impl Whole<'_, '_> {
         }
         Ok(Joined {
             kernel,
-            parts: self.parts(&apart),
+            parts: if self.is_separate { Vec::new() } else { self.parts(&apart) },
             constants,
             addresses: self.program.addresses(),
             frame_bytes: own_frame,
@@ -456,6 +498,9 @@ impl Whole<'_, '_> {
     /// Whether each piece has a frame of its own: functions whose addresses are taken, recursive functions, and the
     /// functions that these call.
     fn apart(&self) -> Vec<bool> {
+        if self.is_separate {
+            return (0..self.pieces.len()).map(|i| i > 0).collect();
+        }
         let is_taken = |index| self.program.taken.binary_search(&index).is_ok();
         self.with_callees(|i| self.pieces[i].index.is_some_and(is_taken) || self.calls_itself(i))
     }
@@ -470,6 +515,18 @@ impl Whole<'_, '_> {
             }
         }
         reached
+    }
+
+    /// Whether the driver fills in the field.
+    fn is_for_driver(&self, to: LinkTo) -> bool {
+        match to {
+            LinkTo::EntrySize(_) => true,
+            LinkTo::Function(_)
+            | LinkTo::Return { .. }
+            | LinkTo::Pointee
+            | LinkTo::Symbol(Link { symbol: Symbol::Function(_), .. }) => self.is_separate,
+            _ => false,
+        }
     }
 
     fn start(&self, function: u32) -> Option<u64> {
@@ -490,16 +547,18 @@ impl Whole<'_, '_> {
         let wrong = |what: &str| CodegenError::internal(SrcId(0), "join", what);
         let next = (at + 1) * WORD;
         let (field, value) = match link.to {
+            to if self.is_for_driver(to) => return Ok(()),
             LinkTo::Function(function) => {
                 let start = self.start(function).ok_or_else(|| wrong("a function is missing"))?;
                 (Field::Target, start.wrapping_sub(next))
             }
             LinkTo::Start => (Field::Target, next.wrapping_neg()),
-            LinkTo::EntrySize(_) => return Ok(()),
             LinkTo::Place(place) => (Field::Imm32, (base + u64::from(place)) * WORD),
             LinkTo::Symbol(Link { high: true, .. })
             | LinkTo::Return { .. }
             | LinkTo::Driver(_)
+            | LinkTo::Pointee
+            | LinkTo::EntrySize(_)
             | LinkTo::ConstBytes => {
                 return Err(wrong("a number for another linker"));
             }

@@ -38,7 +38,7 @@ fn align_up(offset: u64, align: u32) -> u64 {
 }
 
 /// Whether a variable is shared memory whose size the launch determines.
-fn is_dynamic(v: &Variable) -> bool {
+pub fn is_dynamic(v: &Variable) -> bool {
     v.space == Space::Shared && v.size == 0
 }
 
@@ -80,6 +80,13 @@ impl HandleWords {
     pub fn offset(&self, word: HandleWord) -> Option<u16> {
         let index = self.words.iter().position(|other| *other == word)?;
         u16::try_from(self.start + 4 * index as u32).ok()
+    }
+
+    /// Adds a word, unless it is one of them already.
+    pub fn add(&mut self, word: HandleWord) {
+        if !self.words.contains(&word) {
+            self.words.push(word);
+        }
     }
 
     /// The end of the words.
@@ -230,17 +237,19 @@ pub fn place_shared(env: &Env, variables: &[&Variable], target: &Target) -> (Vec
         *start = align_up(end, v.align);
         end = start.saturating_add(v.size);
     }
-    let dynamic = variables.iter().copied().chain(&env.variables).filter(|v| is_dynamic(v));
-    if let Some(align) = dynamic.map(|v| v.align).max() {
-        // Dynamic bytes follow the static ones, so the end of the static ones has the largest alignment of a dynamic
-        // array.
-        end = align_up(end, align.max(16));
-    }
+    end = end_of_static(env, variables.iter().copied(), end);
     let place = |(start, v): (u64, &&Variable)| {
         let start = if is_dynamic(v) { end } else { start };
         u32::try_from(start).unwrap_or(u32::MAX >> 1) + target.shared_base
     };
     (starts.into_iter().zip(variables).map(place).collect(), end)
+}
+
+/// The end of the static variables, if the last one ends at `end`. Dynamic bytes follow the static ones, so the end has
+/// the largest alignment of a dynamic array.
+pub fn end_of_static<'v>(env: &'v Env, variables: impl Iterator<Item = &'v Variable>, end: u64) -> u64 {
+    let dynamic = variables.chain(&env.variables).filter(|v| is_dynamic(v));
+    dynamic.map(|v| v.align).max().map_or(end, |align| align_up(end, align.max(16)))
 }
 
 /// The `.local` variables of a function, at the bottom of its frame.

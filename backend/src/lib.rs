@@ -48,6 +48,31 @@ pub use switches::Switches;
 use input::SrcId;
 use std::fmt;
 
+/// How the functions of a module become one file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Linking {
+    /// An executable whose kernels contain copies of the functions that they call.
+    #[default]
+    Joined,
+    /// An executable whose functions have sections of their own, so that a debugger finds each function in one place. The
+    /// driver places the sections and fills in the addresses of functions.
+    Separate,
+    /// `--compile-only`: an object for a linker, which fills in all addresses.
+    Object,
+}
+
+impl Linking {
+    pub const fn is_object(self) -> bool {
+        matches!(self, Linking::Object)
+    }
+
+    /// Whether code refers to other functions of the module by their distance. Otherwise it refers to them by their
+    /// address, which is filled in later.
+    pub const fn is_joined(self) -> bool {
+        matches!(self, Linking::Joined)
+    }
+}
+
 /// The target and the options of a compilation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Options {
@@ -56,8 +81,7 @@ pub struct Options {
     pub opt_level: u8,
     /// `--maxrregcount`: an upper bound on registers per thread.
     pub max_registers: Option<u32>,
-    /// `--compile-only`: the code is an object for a linker, which fills in all addresses.
-    pub relocatable: bool,
+    pub linking: Linking,
     /// `--device-debug`: the result states where PTX registers are.
     pub shows_registers: bool,
     /// `--make-errors-visible-at-exit`: before threads end, they wait until their accesses have reported errors.
@@ -74,7 +98,7 @@ impl Options {
             sm,
             opt_level: 3,
             max_registers: None,
-            relocatable: false,
+            linking: Linking::Joined,
             shows_registers: false,
             errors_at_exit: false,
             checks_tensor_memory: false,

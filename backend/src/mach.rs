@@ -79,6 +79,8 @@ pub enum Link {
     Driver(DriverFunction),
     /// A branch whose target is an offset from the start of the section.
     Start,
+    /// A call of a function of the program through its address.
+    Pointee,
     /// A move of the offset of a block from the start of the section.
     Block(BlockId),
     /// A move of one word of the address of a block.

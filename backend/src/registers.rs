@@ -116,7 +116,7 @@ pub(crate) fn starts_with(env: &Env, func: &Input, options: &Options) -> Option<
         instr.opcode.form == FormId::Call && !callee.is_some_and(Signature::is_of_driver)
     };
     Some(match () {
-        () if options.relocatable => Err(Fixed::Linked),
+        () if options.linking.is_object() => Err(Fixed::Linked),
         () if options.shows_registers => Err(Fixed::Debugged),
         () if !func.entry || instrs().any(is_unknown_call) => Err(Fixed::Called),
         () if !is_known => Err(Fixed::Unknown),

@@ -1,58 +1,69 @@
 //! Cubins as written to files: their kernels, linked with the functions that they call, must give the interpreter's
 //! results.
 
-use conformance::case::{self, agrees};
-use conformance::description;
+use conformance::case::{self, Case, agrees};
+use conformance::description::{self, Described};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
 use ptx_analysis::Database;
-use ptx_analysis::compile::{LinkOptions, link};
+use ptx_analysis::link::{LinkOptions, link};
 use ptx_emu::cubin;
+use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Files with functions, addresses of functions, and calls of driver functions.
-const FILES: [&str; 5] = ["calls", "functions", "inlined", "printing", "virtual_calls"];
-
-/// Stacks of variable size are not supported yet.
-fn is_wanted(name: &str) -> bool {
-    let file = name.split(':').next().unwrap_or(name);
-    FILES.contains(&file) && !name.contains("arrays on the stack")
-}
-
+/// Kernels of files with functions, in executables of both forms: with copies of the functions in each kernel, and with
+/// functions in sections of their own.
 #[test]
 fn cubins_of_files_with_functions_run() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
-    let cases = description::folder(&folder).unwrap_or_else(|error| panic!("{error}"));
-    let mut made: BTreeMap<(String, String, u16), Vec<u8>> = BTreeMap::new();
+    let mut cases = description::folder(&folder).unwrap_or_else(|error| panic!("{error}"));
+    cases.retain(|described| described.case.ptx.contains(".func"));
+    let mut files: BTreeMap<String, Vec<Described>> = BTreeMap::new();
+    cases.into_iter().for_each(|case| files.entry(case.case.ptx.clone()).or_default().push(case));
+    assert!(!files.is_empty());
+    let files: Vec<Vec<Described>> = files.into_values().collect();
+    let wrong: Vec<String> = files.par_iter().flat_map(|cases| wrong_cases(cases)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The cases of a file whose cubins run wrongly.
+fn wrong_cases(cases: &[Described]) -> Vec<String> {
     let mut wrong = Vec::new();
-    for described in cases.iter().filter(|described| is_wanted(&described.name)) {
-        let (name, case) = (&described.name, &described.case);
-        let input = case::input(&case.ptx, &case.kernel).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let (prepared, expected) =
-            case::interpret(case, &input).unwrap_or_else(|error| panic!("{name}: {error}"));
-        for number in [75, 80, 90, 120] {
-            let key = (case.ptx.clone(), input.function.name.clone(), number);
-            let bytes = made.entry(key).or_insert_with(|| {
-                let mut db = Database::default();
-                let file = db.add_frozen_file(case.ptx.as_str());
-                db.set_target_override(Some(ptx_isa::Sm::new(number)));
-                let linked = link(
-                    &db,
-                    file,
-                    &LinkOptions { entries: vec![input.function.name.clone()], ..LinkOptions::default() },
-                );
-                linked.unwrap_or_else(|errors| panic!("{name} sm_{number}: {errors:?}")).cubin
-            });
-            let kernel = cubin::kernel(bytes, &input.function.name, &prepared.device);
-            let how = match kernel {
-                Ok(kernel) => agrees(&prepared, &expected, &kernel).err(),
+    let text: &'static str = cases[0].case.ptx.clone().leak();
+    let input = |case: &Case| case::input(&case.ptx, &case.kernel);
+    let all: Result<Vec<_>, String> = cases
+        .iter()
+        .map(|described| {
+            let input = input(&described.case)?;
+            let (prepared, expected) = case::interpret(&described.case, &input)?;
+            Ok((&described.name, input, prepared, expected))
+        })
+        .collect();
+    let all = all.unwrap_or_else(|error| panic!("{}: {error}", cases[0].name));
+    let least = all[0].1.env.target.number;
+    for (number, debug) in [75, 80, 90, 120].into_iter().flat_map(|number| [(number, false), (number, true)])
+    {
+        if number < least {
+            continue;
+        }
+        let mut db = Database::default();
+        let file = db.add_frozen_file(text);
+        db.set_target_override(Some(ptx_isa::Sm::new(number)));
+        db.set_shows_registers(debug);
+        if debug {
+            db.set_opt_level(0);
+        }
+        let linked = link(&db, file, &LinkOptions::default());
+        let bytes = linked.unwrap_or_else(|errors| panic!("{} sm_{number}: {errors:?}", cases[0].name)).cubin;
+        for (name, input, prepared, expected) in &all {
+            let how = match cubin::kernel(&bytes, &input.function.name, &prepared.device) {
+                Ok(kernel) => agrees(prepared, expected, &kernel).err(),
                 Err(error) => Some(error.to_string()),
             };
-            wrong.extend(how.map(|how| format!("{name} sm_{number}: {how}")));
+            wrong.extend(how.map(|how| format!("{name} sm_{number}, for debuggers: {debug}: {how}")));
         }
     }
-    assert!(!made.is_empty());
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    wrong
 }
 
 /// The attributes of a kernel about its matrix instructions and about the system's shared memory, as in ptxas.

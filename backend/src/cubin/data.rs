@@ -2,7 +2,7 @@
 
 use super::Linker;
 use super::elf::SectionId;
-use super::numbers::{KERNEL_ADDRESS, R_CUDA_64, R_CUDA_G8_0, R_CUDA_G64};
+use super::numbers::{FUNCTION_ADDRESS, KERNEL_ADDRESS, R_CUDA_64, R_CUDA_G8_0, R_CUDA_G64};
 use crate::CodegenError;
 use crate::input::{Init, InitReloc, Linkage, SrcId, Symbol as Name, Variable};
 use crate::layout::{self, Slot};
@@ -107,7 +107,7 @@ impl Linker<'_> {
     /// Whether the linker allocates a variable, and merges those of all objects that have its name. An initialized
     /// `.common` variable is a definition like any other.
     pub(super) fn is_merged(&self, v: &Variable) -> bool {
-        self.options.relocatable && v.linkage == Linkage::Common && v.init.is_none()
+        self.options.linking.is_object() && v.linkage == Linkage::Common && v.init.is_none()
     }
 
     /// Whether a variable is a global variable with memory in this file.
@@ -122,10 +122,11 @@ impl Linker<'_> {
         self.functions.iter().position(|f| f.input.entry && f.code.name == declared.name)
     }
 
-    /// The relocations of the address of a function in an object, and of a kernel in any file.
+    /// The relocations of the address of a function with a section of its own.
     pub(super) fn function_address(&self, function: u32) -> AddressRelocations {
         match self.env.functions.get(function as usize) {
             Some(signature) if signature.entry => KERNEL_ADDRESS,
+            _ if !self.options.linking.is_object() => FUNCTION_ADDRESS,
             _ => self.target.cubin.function_address,
         }
     }
@@ -147,10 +148,13 @@ impl Linker<'_> {
         for reloc in &init.relocs {
             let symbol = match reloc.symbol {
                 Name::Global(symbol) => symbol,
-                Name::Function(function) if self.options.relocatable || self.kernel(function).is_some() => {
+                Name::Function(function)
+                    if !self.options.linking.is_joined() || self.kernel(function).is_some() =>
+                {
                     let kinds = self.function_address(function);
                     let kind = kind_of(v, reloc, [kinds.whole, kinds.lowest_byte])?;
-                    let symbol = Referent::Extern(Slot::Function(function));
+                    let own = self.function(function).filter(|_| !self.options.linking.is_object());
+                    let symbol = own.unwrap_or(Referent::Extern(Slot::Function(function)));
                     data.relocs.push(Reloc { at: at + reloc.at, symbol, kind, addend: reloc.addend });
                     continue;
                 }
@@ -245,7 +249,7 @@ impl Linker<'_> {
         let mut globals: Vec<(usize, &Variable)> =
             env.variables.iter().enumerate().filter(|(_, v)| self.has_place(v)).collect();
         globals.sort_by_key(|(_, v)| Reverse(v.align));
-        let is_unified = |v: &Variable| self.options.relocatable && v.unified.is_some();
+        let is_unified = |v: &Variable| self.options.linking.is_object() && v.unified.is_some();
         let (mut unified, globals): (Vec<_>, Vec<_>) = globals.into_iter().partition(|(_, v)| is_unified(v));
         unified.sort_by_key(|(i, v)| (v.linkage == Linkage::Internal, *i));
         let mut unified_data = Data::default();

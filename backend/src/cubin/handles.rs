@@ -5,10 +5,9 @@ use super::data::{Referent, Reloc};
 use super::elf::{Binding, Image, SectionId, Symbol, SymbolId, SymbolKind};
 use super::info::{Attribute, Records};
 use super::numbers::{
-    R_CUDA_ABS32_32, R_CUDA_SAMP_HEADER_INDEX, R_CUDA_SAMP_HEADER_INDEX_0, R_CUDA_SURF_HEADER_INDEX,
-    R_CUDA_TEX_HEADER_INDEX,
+    R_CUDA_SAMP_HEADER_INDEX, R_CUDA_SAMP_HEADER_INDEX_0, R_CUDA_SURF_HEADER_INDEX, R_CUDA_TEX_HEADER_INDEX,
 };
-use super::relocations::{CODE, PARAMETERS};
+use super::relocations::PARAMETERS;
 use super::{LinkFunction, Linker};
 use crate::assemble::LinkTo;
 use crate::input::{Sampling, Symbol as Name};
@@ -86,20 +85,6 @@ impl Linker<'_> {
             .map(of_kernel)
             .filter(|(_, relocs): &(_, Vec<_>)| !relocs.is_empty())
             .collect()
-    }
-
-    /// The relocations for entry sizes in each kernel's code, with the name of the code's section.
-    pub(super) fn entry_size_relocations(&self) -> Vec<(String, Vec<Reloc>)> {
-        let of_kernel = |f: &LinkFunction<'_>| {
-            let relocs = entry_sizes(f).map(|(at, table)| Reloc {
-                at,
-                symbol: Referent::EntrySize(table),
-                kind: R_CUDA_ABS32_32,
-                addend: 0,
-            });
-            (format!("{CODE}{}", f.code.name), relocs.collect())
-        };
-        self.functions.iter().map(of_kernel).filter(|(_, relocs): &(_, Vec<_>)| !relocs.is_empty()).collect()
     }
 
     /// The driver tables whose entry sizes the code uses.

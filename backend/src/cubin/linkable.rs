@@ -14,7 +14,7 @@ use super::info::{Attribute, Records, compat};
 use super::lines::Lines;
 use super::note::{Caller, Unwound};
 use super::numbers::*;
-use super::symbols::{Names, entry_size};
+use super::symbols::{Names, entry_size, other_of_function};
 use super::unified::{self, UDT_ENTRY, UFT_ENTRY};
 use super::{LinkFunction, Linker, note};
 use crate::assemble::{CodeLink, LinkTo};
@@ -744,7 +744,7 @@ impl Linker<'_> {
             let mut alias = None;
             let (kind, named, addend) = match link.to {
                 // Already filled in, because the function begins its section.
-                LinkTo::Start | LinkTo::Place(_) => continue,
+                LinkTo::Start | LinkTo::Place(_) | LinkTo::Pointee => continue,
                 LinkTo::Function(function) => {
                     let named = by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?;
                     alias = self.alias(function, named);
@@ -837,12 +837,6 @@ impl Linker<'_> {
         }
         records.into_bytes()
     }
-}
-
-/// nvlink rejects a kernel whose symbol is marked as a kernel in one object but not in another, even if the other only
-/// refers to it.
-fn other_of_function(entry: bool) -> u8 {
-    if entry { STO_CUDA_ENTRY } else { 0 }
 }
 
 fn symbol(name: &str, section: Option<SectionId>, binding: Binding, kind: SymbolKind, other: u8) -> Symbol {

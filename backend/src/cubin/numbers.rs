@@ -66,6 +66,14 @@ pub(super) const R_CUDA_CONST_FIELD21_38: u32 = 66;
 pub(super) const KERNEL_ADDRESS: AddressRelocations =
     AddressRelocations { low: 62, high: 63, whole: 35, lowest_byte: 92 };
 
+/// The address of a function in an executable: R_CUDA_ABS32_LO_32, R_CUDA_ABS32_HI_32, R_CUDA_64 and R_CUDA_8_0.
+pub(super) const FUNCTION_ADDRESS: AddressRelocations = AddressRelocations {
+    low: R_CUDA_ABS32_LO_32,
+    high: R_CUDA_ABS32_HI_32,
+    whole: R_CUDA_64,
+    lowest_byte: 76,
+};
+
 /// Relocations for the indices of textures, samplers (in the upper bits of a word, and as a whole word) and surfaces.
 pub(super) const R_CUDA_TEX_HEADER_INDEX: u32 = 6;
 pub(super) const R_CUDA_SAMP_HEADER_INDEX: u32 = 7;

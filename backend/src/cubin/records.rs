@@ -1,10 +1,11 @@
 //! The contents of `.nv.info`: the properties of the module and of each kernel that the driver needs.
 
+use super::data::Referent;
 use super::elf::SymbolId;
 use super::info::{self, Attribute, Records};
 use super::symbols::Names;
 use super::{LinkFunction, Linker};
-use crate::assemble::JumpTable;
+use crate::assemble::{JumpTable, LinkTo};
 use crate::input::Param;
 use crate::ori::ir::TensorUse;
 use crate::target::SMALL_PARAM_BYTES;
@@ -19,12 +20,18 @@ impl Linker<'_> {
             for (part, name) in self.kernels[i].joined.parts.iter().zip(&names.parts[i]) {
                 records.words(Attribute::FrameSize, &[name.0, part.frame_bytes]);
             }
-            records.words(Attribute::FrameSize, &[symbol.0, resources.stack_bytes]);
+            // A kernel's frame contains those of the functions in its section.
+            let frame_bytes = match self.options.linking.is_joined() {
+                true => resources.stack_bytes,
+                false => self.kernels[i].joined.frame_bytes,
+            };
+            records.words(Attribute::FrameSize, &[symbol.0, frame_bytes]);
             if self.options.errors_at_exit {
                 records.flag(Attribute::GenErrbarAtExit);
             }
         }
-        for (f, symbol) in self.functions.iter().zip(&names.kernels) {
+        let kernels = self.functions.iter().zip(&names.kernels).filter(|(f, _)| f.input.entry);
+        for (f, symbol) in kernels {
             records.words(Attribute::MinStackSize, &[symbol.0, f.code.resources.stack_bytes]);
         }
         self.sampler_records(&mut records, |variable| names.variables[variable as usize]);
@@ -49,9 +56,27 @@ impl Linker<'_> {
         names.externs.iter().filter(move |(name, _)| called.contains(name)).map(|(_, id)| *id)
     }
 
-    /// The call graph of the file. The first of four lists contains pairs of a kernel and a driver function, the second
-    /// kernels whose addresses are taken, the last pairs of a kernel and a kernel whose address it takes. As in files of
-    /// ptxas, calls inside a kernel's code are not listed.
+    /// Each call between sections of code: the indices of the caller and of the function.
+    pub(super) fn calls_between_sections(&self) -> Vec<(usize, usize)> {
+        let mut all = Vec::new();
+        for (caller, f) in self.functions.iter().enumerate() {
+            let called = f.code.links.iter().filter_map(|link| match link.to {
+                LinkTo::Function(i) => self.function(i),
+                _ => None,
+            });
+            all.extend(called.filter_map(|callee| match callee {
+                Referent::Kernel(callee) => Some((caller, callee)),
+                _ => None,
+            }));
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// The call graph of the file. The first of four lists contains pairs of a caller and a function in another section or
+    /// in the driver, the second kernels whose addresses are taken, the last pairs of a kernel and a kernel whose address
+    /// it takes. As in files of ptxas, calls inside a kernel's code are not listed.
     pub(super) fn call_graph(&self, names: &Names) -> Vec<u8> {
         let is_kernel = |id: &SymbolId| names.kernels.contains(id);
         let pairs = |kernels: bool| {
@@ -63,7 +88,10 @@ impl Linker<'_> {
         };
         let taken = names.externs.iter().map(|(_, id)| id).filter(|id| is_kernel(id));
         let marker = |list: u32| std::iter::once([0, list.wrapping_neg()]);
-        let words = marker(1).chain(pairs(false)).chain(marker(2)).chain(taken.map(|id| [id.0, 0]));
+        let between = self.calls_between_sections().into_iter();
+        let between = between.map(|(caller, callee)| [names.kernels[caller].0, names.kernels[callee].0]);
+        let words =
+            marker(1).chain(pairs(false)).chain(between).chain(marker(2)).chain(taken.map(|id| [id.0, 0]));
         let words = words.chain(marker(3)).chain(marker(4)).chain(pairs(true));
         words.flatten().flat_map(u32::to_le_bytes).collect()
     }
@@ -153,7 +181,7 @@ impl Linker<'_> {
         if textures && !rela {
             r.byte(Attribute::BindlessTextureBank, 0);
         }
-        let externs: Vec<u32> = match self.options.relocatable {
+        let externs: Vec<u32> = match self.options.linking.is_object() {
             true => names.externs.iter().map(|(_, symbol)| symbol.0).collect(),
             false => self.externs(f, names).map(|symbol| symbol.0).collect(),
         };
@@ -219,7 +247,7 @@ impl Linker<'_> {
                 bank(&mut r);
             }
             workaround(&mut r);
-            if !handles.is_empty() && !self.options.relocatable {
+            if !handles.is_empty() && !self.options.linking.is_object() {
                 r.byte(Attribute::BindlessTextureBank, 0);
                 r.byte(Attribute::BindlessSurfaceBank, 0);
             }

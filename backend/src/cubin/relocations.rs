@@ -2,16 +2,24 @@
 
 use super::data::{Referent, Reloc};
 use super::elf::{Body, Image, SectionId, SymbolId};
-use super::numbers::{SHF_INFO, SHT_REL, SHT_RELA};
+use super::numbers::{FUNCTION_ADDRESS, R_CUDA_ABS32_32, SHF_INFO, SHT_REL, SHT_RELA};
 use super::sections::{About, Loaded};
 use super::symbols::Names;
 use super::{LinkFunction, Linker};
+use crate::assemble::LinkTo;
+use crate::input::Symbol;
+use crate::ori::op::Link;
 
 /// The name of a kernel's constant bank 0, without the name of the kernel.
 pub(super) const PARAMETERS: &str = ".nv.constant0.";
 
 /// The name of a kernel's code section, without the name of the kernel.
-pub(super) const CODE: &str = ".text.";
+const CODE: &str = ".text.";
+
+/// The relocation of one half of an address.
+fn half(high: bool) -> u32 {
+    if high { FUNCTION_ADDRESS.high } else { FUNCTION_ADDRESS.low }
+}
 
 /// A relocation section whose entries are written when the symbols are known.
 pub(super) struct PendingRelocs<'n> {
@@ -22,7 +30,41 @@ pub(super) struct PendingRelocs<'n> {
     of: &'n str,
 }
 
+/// Bytes of an instruction.
+const WORD: u64 = 16;
+
 impl Linker<'_> {
+    /// The relocations of each section of code, with the name of the section: sizes of entries of driver tables, and the
+    /// addresses of functions with sections of their own.
+    pub(super) fn code_relocations(&self) -> Vec<(String, Vec<Reloc>)> {
+        let of_function = |(own, f): (usize, &LinkFunction<'_>)| {
+            let relocs = f.code.links.iter().filter_map(|link| {
+                let (symbol, kind, addend) = match link.to {
+                    LinkTo::EntrySize(table) => (Referent::EntrySize(table), R_CUDA_ABS32_32, 0),
+                    LinkTo::Function(i) => (self.function(i)?, self.target.cubin.call_relocation, 0),
+                    LinkTo::Return { place, high } => {
+                        (Referent::Kernel(own), half(high), i64::from(place) * WORD as i64)
+                    }
+                    LinkTo::Symbol(Link { symbol: Symbol::Function(i), offset, high }) => {
+                        (self.function(i)?, half(high), offset.into())
+                    }
+                    _ => return None,
+                };
+                Some(Reloc { at: u64::from(link.at) * WORD, symbol, kind, addend })
+            });
+            (format!("{CODE}{}", f.code.name), relocs.collect())
+        };
+        let all = self.functions.iter().enumerate().map(of_function);
+        all.filter(|(_, relocs): &(_, Vec<_>)| !relocs.is_empty()).collect()
+    }
+
+    /// The function with a section of its own that an index in the module names, by its name or an alias.
+    pub(super) fn function(&self, index: u32) -> Option<Referent> {
+        let name = self.program.stands_for(index)?;
+        let own = self.functions.iter().position(|f| !f.input.entry && f.code.name == name)?;
+        Some(Referent::Kernel(own))
+    }
+
     /// Adds placeholders for the relocations of a section. Relocations with and without addends are in separate
     /// sections if the target requires it.
     pub(super) fn relocation_sections<'n>(
@@ -92,7 +134,7 @@ impl Linker<'_> {
                 ".debug_frame" => Some(about.frame),
                 _ if of.starts_with(PARAMETERS) => {
                     let own = |f: &LinkFunction<'_>| of.strip_prefix(PARAMETERS) == Some(&*f.code.name);
-                    self.functions.iter().position(own).map(|i| loaded.parameters[i])
+                    self.functions.iter().position(own).and_then(|i| loaded.parameters[i])
                 }
                 _ if of.starts_with(CODE) => {
                     let own = |f: &LinkFunction<'_>| of.strip_prefix(CODE) == Some(&*f.code.name);

@@ -42,8 +42,8 @@ pub(super) struct Tables {
 pub(super) struct Loaded {
     pub(super) constant4: Option<SectionId>,
     pub(super) constant3: Option<SectionId>,
-    /// Constant bank 0 of each function, and its code.
-    pub(super) parameters: Vec<SectionId>,
+    /// Constant bank 0 of each function that is a kernel.
+    pub(super) parameters: Vec<Option<SectionId>>,
     /// Index of the kernel, and its constant bank 2.
     pub(super) function_banks: Vec<(usize, SectionId)>,
     pub(super) text: Vec<SectionId>,
@@ -108,7 +108,8 @@ impl Linker<'_> {
         };
         let taken = self.called_externs().into_iter();
         let taken = taken.filter(|slot| matches!(slot, Slot::Function(i) if self.kernel(*i).is_some()));
-        let pairs = 4 + self.functions.iter().map(calls).sum::<usize>() + taken.count();
+        let between = self.calls_between_sections();
+        let pairs = 4 + self.functions.iter().map(calls).sum::<usize>() + taken.count() + between.len();
         let mut callgraph = Self::plain(".nv.callgraph", SHT_CUDA_CALLGRAPH, 0, 4, vec![0; 8 * pairs]);
         callgraph.entry_size = 8;
         let callgraph = self.linked(callgraph);
@@ -203,15 +204,18 @@ impl Linker<'_> {
         Loaded { constant4, constant3, parameters, function_banks, text, init, shared, reserved, zeroed }
     }
 
-    fn parameter_sections(&mut self, segment: Segment) -> Vec<SectionId> {
+    fn parameter_sections(&mut self, segment: Segment) -> Vec<Option<SectionId>> {
         self.functions
             .iter()
             .map(|f| {
+                if !f.input.entry {
+                    return None;
+                }
                 let bytes = vec![0; f.code.resources.const0_bytes as usize];
                 let name = format!(".nv.constant0.{}", f.code.name);
                 let mut section = Self::plain(name, SHT_PROGBITS, SHF_ALLOC | SHF_INFO, 4, bytes);
                 section.segment = Some(segment);
-                self.image.add_section(section)
+                Some(self.image.add_section(section))
             })
             .collect()
     }
@@ -231,7 +235,7 @@ impl Linker<'_> {
         let dynamic =
             self.env.variables.iter().chain(&f.input.locals).any(|v| v.space == Space::Shared && v.size == 0);
         let bytes = u64::from(f.code.resources.shared_bytes);
-        if bytes == 0 && !dynamic {
+        if bytes == 0 && !dynamic || !f.input.entry {
             return None;
         }
         let variables = self.env.variables.iter().chain(&f.input.locals);

@@ -11,7 +11,7 @@ use ptx_isa::Space;
 
 /// Symbols that other sections refer to.
 pub(super) struct Names {
-    /// The symbol of each function's constant bank 0.
+    /// The symbol of each kernel's constant bank 0.
     pub(super) parameters: Vec<SymbolId>,
     /// The symbol of each variable of the module; 0 for variables without memory in the file.
     pub(super) variables: Vec<SymbolId>,
@@ -32,6 +32,12 @@ impl Names {
         let found = self.handles.iter().find(|(of, i, _)| (*of, *i) == (kernel, param));
         found.map_or(SymbolId(0), |(.., id)| *id)
     }
+}
+
+/// nvlink rejects a kernel whose symbol is marked as a kernel in one object but not in another, even if the other only
+/// refers to it.
+pub(super) fn other_of_function(entry: bool) -> u8 {
+    if entry { STO_CUDA_ENTRY } else { 0 }
 }
 
 /// The symbol of the size of an entry of a driver table.
@@ -92,7 +98,8 @@ impl Linker<'_> {
             symbols.push(section_symbol(loaded.text[i], &format!(".text.{}", f.code.name)));
             self.parameter_symbols(i, loaded.text[i], &mut symbols, &mut handles);
             parameters.push(Image::symbol_id(symbols.len()));
-            symbols.push(section_symbol(loaded.parameters[i], &format!(".nv.constant0.{}", f.code.name)));
+            let bank = loaded.parameters[i];
+            symbols.extend(bank.map(|id| section_symbol(id, &format!(".nv.constant0.{}", f.code.name))));
         }
         for &(i, section) in &loaded.function_banks {
             symbols.push(section_symbol(section, &format!(".nv.constant2.{}", self.functions[i].code.name)));
@@ -187,7 +194,7 @@ impl Linker<'_> {
         all
     }
 
-    /// Adds the symbols of the kernels that other files do not see, or those of the others.
+    /// Adds the symbols of the kernels and functions with sections that other files do not see, or those of the others.
     fn kernel_symbols(
         &self,
         symbols: &mut Vec<Symbol>,
@@ -207,7 +214,7 @@ impl Linker<'_> {
                 section: Some(loaded.text[i]),
                 binding,
                 kind: SymbolKind::Function,
-                other: STO_CUDA_ENTRY,
+                other: other_of_function(f.input.entry),
                 value: 0,
                 size: code_bytes[i],
             });
@@ -254,7 +261,7 @@ impl Linker<'_> {
         for (v, place) in self.env.variables.iter().zip(&mut self.places) {
             let section = match v.space {
                 Space::Const => constant3,
-                _ if self.options.relocatable && v.unified.is_some() => unified,
+                _ if self.options.linking.is_object() && v.unified.is_some() => unified,
                 _ if v.init.is_some() => init,
                 _ => zeroed,
             };

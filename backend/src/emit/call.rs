@@ -45,7 +45,9 @@ impl Emitter<'_> {
                 (call, None)
             }
             // Routines of the runtime library are in the same code; driver functions are in no code of the file.
-            _ if matches!(inst.op, Op::CallDriver { .. }) || self.relocatable && inst.op.calls_function() => {
+            _ if matches!(inst.op, Op::CallDriver { .. })
+                || !self.linking.is_joined() && inst.op.calls_function() =>
+            {
                 for (dst, high) in [(&low, false), (&high, true)] {
                     self.linked_mov(dst, Link::Return { block: back, high }, Some(at))?;
                 }
@@ -59,7 +61,7 @@ impl Emitter<'_> {
                     _ => {
                         let mut call = Builder::new(self.sm, at, "CALL.ABS", "r")?;
                         call.reg(Field::Ra, File::R, operand(inst, 0)?);
-                        (call, None)
+                        (call, Some(Link::Pointee))
                     }
                 }
             }
@@ -139,7 +141,8 @@ impl Emitter<'_> {
     pub(super) fn return_to_caller(&mut self, src: SrcId) -> Result<(), CodegenError> {
         let stack = Dst::Reg(general(STACK_POINTER));
         self.caller_stack(&stack, src)?;
-        let (name, link) = if self.relocatable { ("RET.ABS", None) } else { ("RET.REL", Some(Link::Start)) };
+        let (name, link) =
+            if self.linking.is_joined() { ("RET.REL", Some(Link::Start)) } else { ("RET.ABS", None) };
         let mut back = Builder::new(self.sm, src, name, "")?;
         back.reg(Field::Ra, File::R, &Src::new(SrcKind::Reg(general(self.return_address))));
         back.value(Field::Flag, 1);

@@ -64,6 +64,7 @@ mod video;
 mod warp;
 mod wmma;
 
+use crate::Linking;
 use crate::abi::{self, Convention};
 use crate::copies::Statements;
 use crate::input::{Env, Function, Guard, Operand, Param, SrcId, Stmt, Symbol};
@@ -180,8 +181,7 @@ struct Lowering<'a> {
     convention: Convention,
     /// The function is linked with other functions. The addresses of its shared variables are known only then.
     linked: bool,
-    /// A linker fills in all addresses.
-    relocatable: bool,
+    linking: Linking,
     /// Debug information states where PTX registers are.
     shows_registers: bool,
     /// Before threads end, they wait until their accesses have reported errors.
@@ -227,12 +227,12 @@ impl<'a> Lowering<'a> {
         let shared = SharedLayout::new(env, func, target, |symbol| used.contains(&symbol));
         let is_own = |symbol| matches!(symbol, Symbol::Local(_)) && used.contains(&symbol);
         // The linker of objects adds the variables of the module.
-        let shared_bytes = match options.relocatable {
+        let shared_bytes = match options.linking.is_object() {
             true => SharedLayout::new(env, func, target, is_own).static_bytes,
             false => shared.static_bytes,
         };
         let mut locals = layout::local_layout(&func.locals);
-        let preserved = if options.relocatable { func.preserved } else { abi::Preserved::default() };
+        let preserved = if options.linking.is_object() { func.preserved } else { abi::Preserved::default() };
         let convention = Self::own_convention(func, preserved)?;
         let passed = call::outgoing(env, func, target);
         locals.align = locals.align.max(passed.align);
@@ -269,7 +269,7 @@ impl<'a> Lowering<'a> {
             frame: ir::Frame::default(),
             facts: ir::Facts::default(),
         };
-        out.facts.relocatable = options.relocatable;
+        out.facts.linking = options.linking;
         out.facts.preserved = preserved;
         out.facts.pointees_never_wait = !env.pointees_wait;
         out.facts.callees_never_watch = true;
@@ -277,7 +277,7 @@ impl<'a> Lowering<'a> {
         out.facts.locals.clone_from(&locals.offsets);
         out.facts.shared_bytes = within(MAX_SHARED_BYTES, shared_bytes, "shared")?;
         out.frame.local_bytes = within(MAX_LOCAL_BYTES, locals.size, "local")?;
-        if !func.entry && options.relocatable {
+        if !func.entry && options.linking.is_object() {
             out.frame.entry_align = abi::STACK_ALIGN;
         }
         let asked = call::callees_align(env, func, target, out.frame.entry_align);
@@ -304,8 +304,8 @@ impl<'a> Lowering<'a> {
             locals: locals.offsets,
             params: target.place_params(if func.entry { &func.params } else { &[] }),
             convention,
-            linked: asked.is_some() || !func.entry || options.relocatable,
-            relocatable: options.relocatable,
+            linked: asked.is_some() || !func.entry || !options.linking.is_joined(),
+            linking: options.linking,
             shows_registers: options.shows_registers,
             errors_at_exit: options.errors_at_exit,
             checks_tensor_memory: options.checks_tensor_memory,

@@ -15,6 +15,7 @@
 //! operand: [`Inst::old`] names the value that each destination keeps, and the allocator puts both into the same
 //! register.
 
+use crate::Linking;
 use crate::abi;
 use crate::copies::{Statements, Unrolled};
 use crate::input::SrcId;
@@ -171,8 +172,7 @@ pub struct Facts {
     /// size with one dimension, or with a multiple of 32 threads along x.
     pub warps_along_x: bool,
     pub tensor: TensorUse,
-    /// A linker fills in the addresses of functions and variables.
-    pub relocatable: bool,
+    pub linking: Linking,
     /// The symbols whose addresses are read from slots in bank 4 ([`crate::layout::address_slot`]), each once.
     pub symbols: Vec<crate::layout::Slot>,
     /// Offsets of the body's variables from the start of the frame; `None` for variables outside the frame.
@@ -518,7 +518,8 @@ impl Function {
     /// are not known; they are assumed not to, as in ptxas's code, since otherwise no loose barrier could be set around
     /// their calls.
     pub fn saves_barriers(&self, inst: &Inst) -> bool {
-        let may = self.known(&inst.op).map_or(!self.facts.relocatable, |callee| callee.saves_barriers);
+        let may =
+            self.known(&inst.op).map_or(!self.facts.linking.is_object(), |callee| callee.saves_barriers);
         inst.op.calls_function() && may
     }
 

@@ -15,6 +15,7 @@
 //! value that a call has in R4). It is read as `%v1`, and in part as `%v1.0`. Modifiers are `-a`, `|a|`, `~a`; `!p` for
 //! predicates. `#n` is the statement.
 
+use crate::Linking;
 use crate::abi;
 use crate::driver::DriverFunction;
 use crate::input::SrcId;
@@ -139,8 +140,10 @@ fn facts_text(facts: &Facts) -> Vec<String> {
     }
     text.extend(facts.starts_with.map(|count| format!("registers={count}")));
     text.extend(facts.free_registers.map(|count| format!("free={count}")));
-    if facts.relocatable {
-        text.push("relocatable".to_owned());
+    match facts.linking {
+        Linking::Joined => {}
+        Linking::Separate => text.push("separate".to_owned()),
+        Linking::Object => text.push("relocatable".to_owned()),
     }
     for (name, count) in { facts.preserved }.parts() {
         text.extend(count.map(|count| format!("{name}={count}")));
@@ -395,7 +398,8 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                 }
                 ("facts", "registers") => func.facts.starts_with = Some(value),
                 ("facts", "free") => func.facts.free_registers = Some(value),
-                ("facts", "relocatable") => func.facts.relocatable = true,
+                ("facts", "separate") => func.facts.linking = Linking::Separate,
+                ("facts", "relocatable") => func.facts.linking = Linking::Object,
                 ("facts", "ctaid_z") => func.facts.reads_ctaid_z = true,
                 ("facts", "warps_along_x") => func.facts.warps_along_x = true,
                 ("facts", "tensor") => {

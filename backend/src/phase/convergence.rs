@@ -1195,7 +1195,7 @@ mod tests {
         body += &format!("b{}:\nSTS RZ, RZ, RZ\n{end}", 2 * depth + 1);
         let mut func = text::parse(&format!("{kind} \"f\" {{\n{body}\n}}")).unwrap();
         // Callees in other objects may yield, but are assumed not to save barriers.
-        func.facts.relocatable = true;
+        func.facts.linking = crate::Linking::Object;
         run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
         text::print(&func).matches("BSSY").count()
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::log::{Kind, Log};
 use super::options::Options;
 use super::source::Text;
-use ptx_analysis::compile::Frame;
+use ptx_analysis::link::Frame;
 use ptx_analysis::lower::{function, lower};
 use ptx_analysis::{Database, Linked, LinkedKernel, SourceFile, compile, reach};
 use ptx_backend::Fixed;

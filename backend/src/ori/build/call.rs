@@ -73,7 +73,7 @@ impl<'a> Lowering<'a> {
                 None => return self.unsupported(instr, "a call by address without a prototype"),
             },
         };
-        let preserved = if self.relocatable { signature.preserved } else { Preserved::default() };
+        let preserved = if self.linking.is_object() { signature.preserved } else { Preserved::default() };
         let convention = self.convention(&signature.params, &signature.returns, preserved)?;
         let preserved = if signature.is_of_driver() { self.target.driver_preserves } else { preserved };
         let (formals, given) = (signature.params.len(), parts.arguments.len());
@@ -93,11 +93,13 @@ impl<'a> Lowering<'a> {
         let mut target: SmallVec<[Src; 1]> = SmallVec::new();
         let op = match direct {
             Some(_)
-                if signature.linkage == Linkage::Extern && !signature.is_of_driver() && !self.relocatable =>
+                if signature.linkage == Linkage::Extern
+                    && !signature.is_of_driver()
+                    && !self.linking.is_object() =>
             {
                 return self.unsupported(instr, &format!("the external function '{}'", signature.name));
             }
-            Some(i) if signature.is_of_driver() && !self.relocatable => {
+            Some(i) if signature.is_of_driver() && !self.linking.is_object() => {
                 target.push(self.function_slot(Slot::Function(i))?);
                 Op::CallTo { absolute: true, preserved }
             }
@@ -115,7 +117,7 @@ impl<'a> Lowering<'a> {
             }
             None => {
                 let address = self.read(parts.target, ScalarType::U64)?;
-                target.push(if self.relocatable { address } else { self.call_target(address) });
+                target.push(if self.linking.is_joined() { self.call_target(address) } else { address });
                 Op::CallTo { absolute: false, preserved }
             }
         };
@@ -225,7 +227,7 @@ impl<'a> Lowering<'a> {
         arguments: Vec<Vec<Src>>,
     ) -> Result<Vec<Vec<Src>>> {
         let (convention, returns) = (function.convention(), function.returns());
-        if self.relocatable {
+        if self.linking.is_object() {
             let call = (Op::CallDriver { function }, &[][..]);
             return Ok(self.transfer(call, &convention, &returns, arguments));
         }
@@ -531,7 +533,7 @@ impl<'a> Lowering<'a> {
                 for (i, (result, start)) in func.returns.iter().zip(starts).enumerate() {
                     let words = self.given_words(i as u32, result)?;
                     // A caller in another object guarantees only the declared alignment of the result.
-                    let align = if self.relocatable { result.align } else { 4 };
+                    let align = if self.linking.is_object() { result.align } else { 4 };
                     for (at, word) in (0..).step_by(4).zip(words) {
                         if word.kind != SrcKind::Undef {
                             let bytes = result.size.max(4) - at;

@@ -249,7 +249,7 @@ impl<'a> Lowering<'a> {
         self.tables += 1;
         let entry = self.shift_left(index, Src::imm(2));
         // The offset that the linker puts into the instruction is signed, but the bank is larger.
-        let entry = if self.relocatable { self.add(entry, Src::imm(TABLE_BIAS)) } else { entry };
+        let entry = if self.linking.is_object() { self.add(entry, Src::imm(TABLE_BIAS)) } else { entry };
         let low = self.reg(Op::Target { table }, &[entry]);
         let address = self.pack(&[low, Src::ZERO]);
         self.end(Term::Switch { address, table, targets, uniform });

@@ -164,7 +164,7 @@ impl<'a> Lowering<'a> {
 
     /// Whether the words of variables get their offsets only when a kernel is linked with the functions that it calls.
     fn links_handles(&self) -> bool {
-        self.relocatable || !self.func.entry
+        !self.linking.is_joined() || !self.func.entry
     }
 
     /// The word that the driver fills in for a variable: a constant or, if the offset is assigned by linking, a uniform

@@ -70,7 +70,7 @@ impl<'a> Lowering<'a> {
         }
         if let Symbol::Function(i) = symbol {
             let is_kernel = self.env.functions.get(i as usize).is_some_and(|f| f.entry);
-            return match is_kernel && !self.relocatable {
+            return match is_kernel && !self.linking.is_object() {
                 true => Ok(SymbolPlace::Slot(self.address_slot(Slot::Function(i))?)),
                 false => Ok(SymbolPlace::Linked(symbol)),
             };
@@ -90,7 +90,7 @@ impl<'a> Lowering<'a> {
                     None => self.malformed(format!("local variable {i} has no offset")),
                 }
             }
-            (Space::Const | Space::Global, _) if self.relocatable => Ok(SymbolPlace::Linked(symbol)),
+            (Space::Const | Space::Global, _) if self.linking.is_object() => Ok(SymbolPlace::Linked(symbol)),
             (Space::Const, _) => match layout::const_offset(self.env, symbol) {
                 Some(offset) => Ok(SymbolPlace::Constant { bank: layout::CONST_BANK, offset: offset.into() }),
                 None => self
@@ -119,7 +119,7 @@ impl<'a> Lowering<'a> {
     /// The address of a shared variable in the block's shared memory, relative to the uniform base.
     pub(super) fn shared_link(&mut self, symbol: Symbol, offset: i64) -> Src {
         // A linker counts from the end of the system's part.
-        let counted = self.target.clusters && !self.relocatable;
+        let counted = self.target.clusters && !self.linking.is_object();
         let start = if counted { self.target.shared_base } else { 0 };
         let offset = (offset as i32).wrapping_sub(start as i32);
         self.locate(symbol, offset.into(), false)
@@ -136,9 +136,12 @@ impl<'a> Lowering<'a> {
         self.reg(Op::Locate { link: Link { symbol, offset: offset as i32, high } }, &[])
     }
 
-    /// Whether the address is assigned by a linker: functions and global variables of an object.
+    /// Whether the code contains the whole address, which is filled in later.
     pub(super) fn has_long_address(&self, symbol: Symbol) -> bool {
-        self.relocatable && (matches!(symbol, Symbol::Function(_)) || self.is_in(symbol, Space::Global))
+        match symbol {
+            Symbol::Function(_) => !self.linking.is_joined(),
+            _ => self.linking.is_object() && self.is_in(symbol, Space::Global),
+        }
     }
 
     pub(super) fn is_in(&self, symbol: Symbol, space: Space) -> bool {
@@ -383,7 +386,7 @@ impl<'a> Lowering<'a> {
     /// Whether a generic address is that of a `.const` variable.
     fn is_in_constants(&mut self, address: Src) -> Src {
         let start = Src::constant(0, self.target.driver.const_window);
-        if self.relocatable {
+        if self.linking.is_object() {
             // Other objects may have `.const` variables. nvlink fills in -1 if no object has one.
             let bytes = self.reg(Op::ConstBytes, &[]);
             let any = self.compare(ICmp::Ne, false, bytes, Src::imm(u32::MAX));

@@ -1,0 +1,241 @@
+//! Functions in sections of their own, in executables for debuggers.
+//!
+//! The driver fills in the addresses of functions. Everything else that a function refers to is at the same place in
+//! every kernel that may call it: shared variables, the words of textures and surfaces, target lists and literals. A
+//! kernel that calls no function with such references places only its own.
+
+use super::{Joined, Literals, Piece, Program, Shared, Whole, check_constants, handles_of, shared_of};
+use crate::assemble::JumpTable;
+use crate::input::{Symbol, Variable};
+use crate::layout::{self, HandleWord, HandleWords, LITERAL_BYTES};
+use crate::target::Target;
+use crate::{CodegenError, LinkFunction};
+use rustc_hash::FxHashMap;
+
+/// Bytes of an instruction.
+const WORD: u32 = 16;
+
+/// A shared variable: of the module, or of the body of the function with this name.
+type SharedKey<'a> = (Option<&'a str>, u32);
+
+/// A constant bank 2 under construction.
+#[derive(Clone, Default)]
+struct Bank {
+    bytes: Vec<u8>,
+    literals: FxHashMap<u64, u32>,
+}
+
+impl Bank {
+    /// Adds the target lists of a function, which begins its section, and its literals. Returns the start of the lists.
+    fn add(&mut self, f: &LinkFunction<'_>) -> u32 {
+        let start = self.bytes.len() as u32;
+        let targets = f.code.tables.iter().flat_map(|table| &table.targets);
+        self.bytes.extend(targets.flat_map(|target| (target * WORD).to_le_bytes()));
+        for &number in &f.code.literals {
+            if !self.literals.contains_key(&number) {
+                self.bytes.resize(self.bytes.len().next_multiple_of(LITERAL_BYTES as usize), 0);
+                self.literals.insert(number, self.bytes.len() as u32);
+                self.bytes.extend(number.to_le_bytes());
+            }
+        }
+        start
+    }
+}
+
+/// What functions refer to, and where it is in every kernel that may call them.
+struct Common<'p, 'a> {
+    program: &'p Program<'a>,
+    target: &'p Target,
+    /// The static shared variables, with their ends in the block's shared memory.
+    shared: FxHashMap<SharedKey<'a>, (u32, u64)>,
+    /// The offset of dynamic shared memory in the kernels that may call a function which uses it.
+    dynamic: u64,
+    handles: HandleWords,
+    bank: Bank,
+    /// By the name of the function.
+    tables: FxHashMap<&'a str, u32>,
+}
+
+/// The places of a kernel's shared variables.
+struct Own {
+    starts: FxHashMap<(Option<usize>, u32), u32>,
+    end: u64,
+}
+
+impl<'a> Program<'a> {
+    /// The kernels and functions, each alone in its section, with the resources of all functions that it may call. Their
+    /// remaining links name functions.
+    ///
+    /// # Errors
+    /// `Unsupported` for functions without code, `Limit` for a constant bank that overflows.
+    pub fn separate(&self, all: &[LinkFunction<'a>], target: &Target) -> Result<Vec<Joined>, CodegenError> {
+        let sm = target.generation();
+        let groups: Result<Vec<Vec<Piece<'a>>>, CodegenError> =
+            all.iter().map(|&f| Ok(self.reached(f, sm)?.0)).collect();
+        let groups = groups?;
+        let mut common = Common::new(self, all, &groups, target);
+        common.dynamic = groups
+            .iter()
+            .filter(|pieces| pieces[0].function.input.entry && common.uses_dynamic(&pieces[1..]))
+            .map(|pieces| common.own_shared(pieces).end)
+            .max()
+            .unwrap_or(0);
+        groups.into_iter().map(|pieces| common.placed(pieces)).collect()
+    }
+}
+
+impl<'p, 'a> Common<'p, 'a> {
+    fn new(
+        program: &'p Program<'a>,
+        all: &[LinkFunction<'a>],
+        groups: &[Vec<Piece<'a>>],
+        target: &'p Target,
+    ) -> Self {
+        let mut common = Common {
+            program,
+            target,
+            shared: FxHashMap::default(),
+            dynamic: 0,
+            handles: HandleWords::default(),
+            bank: Bank::default(),
+            tables: FxHashMap::default(),
+        };
+        let (mut end, mut words) = (0, Vec::new());
+        for f in all.iter().filter(|f| !f.input.entry) {
+            let piece = Piece::alone(*f);
+            for (symbol, variable) in shared_of(program.env, &piece) {
+                if !layout::is_dynamic(variable) {
+                    let place = common.shared.entry(key(f, symbol));
+                    place.or_insert_with(|| place_after(&mut end, variable, target));
+                }
+            }
+            words.extend(handles_of(program.env, &piece).map(HandleWord::One));
+            common.tables.insert(&f.input.name, common.bank.add(f));
+        }
+        let kernels = groups.iter().filter(|pieces| {
+            pieces[0].function.input.entry && pieces[1..].iter().any(|piece| has_handles(program, piece))
+        });
+        let start = kernels.map(|pieces| parameters_end(&pieces[0], target)).max().unwrap_or(0);
+        words.iter().for_each(|word| common.handles.add(*word));
+        common.handles.start = start;
+        common
+    }
+
+    fn uses_dynamic(&self, pieces: &[Piece<'a>]) -> bool {
+        let mut all = pieces.iter().flat_map(|piece| shared_of(self.program.env, piece));
+        all.any(|(_, variable)| layout::is_dynamic(variable))
+    }
+
+    /// Places the shared variables of a kernel after those of the functions that it may call.
+    fn own_shared(&self, pieces: &[Piece<'a>]) -> Own {
+        let env = self.program.env;
+        let known = pieces.iter().flat_map(|piece| {
+            shared_of(env, piece).filter_map(|(symbol, _)| self.shared.get(&key(&piece.function, symbol)))
+        });
+        let mut own =
+            Own { starts: FxHashMap::default(), end: known.map(|place| place.1).max().unwrap_or(0) };
+        let kernel = &pieces[0];
+        let mut dynamic = Vec::new();
+        for (symbol, variable) in shared_of(env, kernel) {
+            let (place, index) = (place_of(symbol), key(&kernel.function, symbol));
+            if layout::is_dynamic(variable) {
+                dynamic.push(place);
+            } else if let Some(&(start, _)) = self.shared.get(&index) {
+                own.starts.insert(place, start);
+            } else if !own.starts.contains_key(&place) {
+                let (start, _) = place_after(&mut own.end, variable, self.target);
+                own.starts.insert(place, start);
+            }
+        }
+        own.end = layout::end_of_static(env, shared_of(env, kernel).map(|found| found.1), own.end);
+        if self.uses_dynamic(&pieces[1..]) {
+            own.end = own.end.max(self.dynamic);
+        }
+        let start = self.target.shared_base + u32::try_from(own.end).unwrap_or(u32::MAX >> 1);
+        own.starts.extend(dynamic.into_iter().map(|place| (place, start)));
+        own
+    }
+
+    /// The shared variables of a function.
+    fn common_shared(&self, piece: &Piece<'a>) -> FxHashMap<(Option<usize>, u32), u32> {
+        let dynamic = self.target.shared_base + u32::try_from(self.dynamic).unwrap_or(u32::MAX >> 1);
+        let place = |(symbol, variable): (Symbol, &Variable)| {
+            let known = self.shared.get(&key(&piece.function, symbol)).map(|place| place.0);
+            let start = if layout::is_dynamic(variable) { Some(dynamic) } else { known };
+            Some((place_of(symbol), start?))
+        };
+        shared_of(self.program.env, piece).filter_map(place).collect()
+    }
+
+    fn placed(&self, mut pieces: Vec<Piece<'a>>) -> Result<Joined, CodegenError> {
+        let (program, env) = (self.program, self.program.env);
+        let own = pieces[0].function;
+        let (shared, handles, bank, tables);
+        if own.input.entry {
+            let placed = self.own_shared(&pieces);
+            shared = Shared { starts: placed.starts, static_bytes: placed.end };
+            let callees = &pieces[1..];
+            let any_handle = callees.iter().any(|piece| has_handles(program, piece));
+            let mut words = if any_handle { self.handles.clone() } else { HandleWords::default() };
+            words.start = words.start.max(parameters_end(&pieces[0], self.target));
+            handles_of(env, &pieces[0]).for_each(|symbol| words.add(HandleWord::One(symbol)));
+            handles = words;
+            let reads_bank = |piece: &Piece<'_>| {
+                !(piece.function.code.tables.is_empty() && piece.function.code.literals.is_empty())
+            };
+            let mut constants =
+                if callees.iter().any(reads_bank) { self.bank.clone() } else { Bank::default() };
+            tables = constants.add(&own);
+            bank = constants;
+        } else {
+            shared = Shared { starts: self.common_shared(&pieces[0]), static_bytes: 0 };
+            handles = self.handles.clone();
+            tables = self.tables.get(&*own.input.name).copied().unwrap_or(0);
+            bank = self.bank.clone();
+        }
+        let lists = own.code.tables.iter().map(JumpTable::bytes).sum::<u32>();
+        check_constants(tables + lists, bank.bytes.len() as u32)?;
+        pieces[0].tables = tables;
+        let places = (0..).zip(&pieces).filter_map(|(at, piece)| Some((piece.index?, at))).collect();
+        let literals = Literals { start: 0, places: bank.literals, numbers: Vec::new() };
+        let sm = self.target.generation();
+        let whole = Whole { program, sm, is_separate: true, shared, handles, literals, pieces, places };
+        let mut joined = whole.joined(false)?;
+        joined.constants = if own.input.entry { bank.bytes } else { Vec::new() };
+        if !own.input.entry {
+            joined.kernel.attributes.handles = HandleWords::default();
+        }
+        Ok(joined)
+    }
+}
+
+fn key<'a>(function: &LinkFunction<'a>, symbol: Symbol) -> SharedKey<'a> {
+    match symbol {
+        Symbol::Local(i) => (Some(&function.input.name), i),
+        Symbol::Global(i) | Symbol::Param(i) | Symbol::Return(i) | Symbol::Function(i) => (None, i),
+    }
+}
+
+/// The key of a variable in [`Shared`], of a piece that is the first one.
+fn place_of(symbol: Symbol) -> (Option<usize>, u32) {
+    match symbol {
+        Symbol::Local(i) => (Some(0), i),
+        Symbol::Global(i) | Symbol::Param(i) | Symbol::Return(i) | Symbol::Function(i) => (None, i),
+    }
+}
+
+/// Places a static variable after the others. Returns its address and its end.
+fn place_after(end: &mut u64, variable: &Variable, target: &Target) -> (u32, u64) {
+    let start = end.next_multiple_of(u64::from(variable.align.max(1)));
+    *end = start.saturating_add(variable.size);
+    (u32::try_from(start).unwrap_or(u32::MAX >> 1) + target.shared_base, *end)
+}
+
+fn has_handles(program: &Program<'_>, piece: &Piece<'_>) -> bool {
+    handles_of(program.env, piece).next().is_some()
+}
+
+fn parameters_end(kernel: &Piece<'_>, target: &Target) -> u32 {
+    let block = target.place_params(&kernel.function.input.params);
+    u32::from(block.first) + block.bytes
+}
