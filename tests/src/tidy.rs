@@ -58,6 +58,7 @@ const FLOORS: &[&[&str]] = &[
     // The file as a whole.
     &["reach", "callees", "convention", "locate", "findings"],
     &["debug_data", "lines", "product_waits", "compile", "ready"],
+    &["link"],
     &["ide", "dump"],
 ];
 
