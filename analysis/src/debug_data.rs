@@ -4,10 +4,11 @@
 //! in constant bank 0, and a `.local` variable an offset below the end of the frame. A variable without an address for
 //! debuggers, such as one in shared memory of a kernel, gets an empty location expression.
 
-use ptx_backend::CompiledFunction;
+use ptx_backend::assemble::{CodeLink, LinkTo};
 use ptx_backend::cubin::{Debug, DebugSection, Reference, Referred};
-use ptx_backend::input::{Env, Function};
+use ptx_backend::input::{Env, Function, Symbol};
 use ptx_backend::target::Target;
+use ptx_backend::{CompiledFunction, Linking};
 use ptx_isa::Space;
 use ptx_syntax::{ItemKind, SyntaxKind, Token, tokens};
 use rustc_hash::FxHashMap;
@@ -68,7 +69,7 @@ pub(crate) fn read(
     file: SourceFile,
     env: &Env,
     target: &Target,
-    relocatable: bool,
+    linking: Linking,
     pieces: &[Piece<'_, '_>],
 ) -> Option<Debug> {
     let (sections, labels) = sections(file.text(db));
@@ -76,7 +77,7 @@ pub(crate) fn read(
         return None;
     }
     let places: Vec<CodePlaces> = pieces.iter().map(|piece| CodePlaces::of(db, piece)).collect();
-    let mut resolver = Resolver { env, target, relocatable, pieces, places, labels };
+    let mut resolver = Resolver { env, target, linking, pieces, places, labels };
     let resolved = sections.iter().map(|section| resolver.section(section, &sections));
     let registers = registers(db, pieces);
     Some(Debug { sections: resolved.chain(registers).collect() })
@@ -292,7 +293,7 @@ impl CodePlaces {
 struct Resolver<'a, 'db, 'c, 't> {
     env: &'a Env,
     target: &'a Target,
-    relocatable: bool,
+    linking: Linking,
     pieces: &'a [Piece<'db, 'c>],
     places: Vec<CodePlaces>,
     labels: Labels<'t>,
@@ -304,6 +305,8 @@ enum Meaning {
     Code(usize, u64),
     Data(usize, usize),
     Variable(u32),
+    /// A shared variable of a piece.
+    Local(usize, u32),
     /// An offset below the end of a frame.
     Frame(i64),
     Nothing,
@@ -326,6 +329,10 @@ impl<'t> Resolver<'_, '_, '_, 't> {
                     Referred::Code { function, offset: start + offset.saturating_add_signed(named.addend) }
                 }
                 (Meaning::Variable(i), None) if named.bytes == 8 => Referred::Variable(i),
+                (Meaning::Local(piece, variable), None) if named.bytes == 8 => {
+                    let Some((function, _)) = self.pieces[piece].place else { continue };
+                    Referred::Local { function, variable }
+                }
                 (Meaning::Data(number, offset), None) if named.bytes == 4 => Referred::Section {
                     name: all[number].name.to_owned(),
                     offset: (offset as u32).wrapping_add(named.addend as u32),
@@ -378,21 +385,37 @@ impl<'t> Resolver<'_, '_, '_, 't> {
         if let Some(i) = self.env.variables.iter().position(|variable| variable.name == name) {
             let is_known = match self.env.variables[i].space {
                 Space::Global | Space::Const => true,
-                _ => self.relocatable,
+                _ => self.pieces.iter().any(|piece| self.has_symbol(piece, Symbol::Global(i as u32))),
             };
             return if is_known { Meaning::Variable(i as u32) } else { Meaning::Nothing };
         }
-        self.pieces.iter().find_map(|piece| self.own(piece, name)).unwrap_or(Meaning::Nothing)
+        (0..self.pieces.len()).find_map(|piece| self.own(piece, name)).unwrap_or(Meaning::Nothing)
+    }
+
+    /// Whether the file has a symbol for a shared variable: in objects always, in executables if the code names it.
+    fn has_symbol(&self, piece: &Piece<'_, '_>, symbol: Symbol) -> bool {
+        let names = |link: &CodeLink| matches!(link.to, LinkTo::Symbol(link) if link.symbol == symbol);
+        match self.linking {
+            Linking::Joined => false,
+            Linking::Separate => piece.code.links.iter().any(names),
+            Linking::Object => true,
+        }
     }
 
     /// Looks a name up among a function's own parameters and variables.
-    fn own(&self, piece: &Piece<'_, '_>, name: &str) -> Option<Meaning> {
+    fn own(&self, index: usize, name: &str) -> Option<Meaning> {
+        let piece = &self.pieces[index];
         let parameters = if piece.input.entry { &piece.input.params[..] } else { &[] };
         if let Some(i) = parameters.iter().position(|param| param.name == name) {
             let block = self.target.place_params(parameters);
             return Some(Meaning::Number(u64::from(block.first) + u64::from(block.offsets[i])));
         }
         let local = piece.input.locals.iter().position(|variable| variable.name == name)?;
+        if piece.input.locals[local].space == Space::Shared
+            && self.has_symbol(piece, Symbol::Local(local as u32))
+        {
+            return Some(Meaning::Local(index, local as u32));
+        }
         let offset = piece.code.attributes.locals.get(local).copied().flatten();
         let below = |at: u32| i64::from(at) - i64::from(piece.code.resources.stack_bytes);
         Some(offset.map_or(Meaning::Nothing, |at| Meaning::Frame(below(at))))
@@ -498,7 +521,7 @@ end:
         let input = function(&db, item).as_ref().unwrap();
         let pieces = [Piece { item, input, code, place: Some((0, 32)) }];
         let target = Target::of(Sm::new(90)).unwrap();
-        let debug = read(&db, file, &module(&db, file).env, target, false, &pieces).unwrap();
+        let debug = read(&db, file, &module(&db, file).env, target, Linking::Joined, &pieces).unwrap();
         assert_eq!(debug.sections[0].bytes, [65, 0, 66, 0]);
         let DebugSection { name, bytes, references } = &debug.sections[1];
         assert_eq!(name, ".debug_info");

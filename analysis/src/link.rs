@@ -203,7 +203,7 @@ pub fn link_watched(
                 place,
             })
             .collect();
-        let read = || debug_data::read(db, file, env, row, target.linking.is_object(), &pieces);
+        let read = || debug_data::read(db, file, env, row, target.linking, &pieces);
         has_debug.then(read).flatten()
     };
     let lacks_files = positions.as_ref().is_some_and(Positions::lacks_files);

@@ -34,7 +34,7 @@ use elf::{Body, Format, Image, SectionId};
 use note::{Caller, Unwound};
 use numbers::R_CUDA_64;
 use sections::{About, Loaded, Tables};
-use symbols::Names;
+use symbols::{Names, SharedPlace};
 
 /// A function to link: its input (for parameters and launch bounds) and its code.
 #[derive(Clone, Copy, Debug)]
@@ -161,8 +161,15 @@ impl<'a> Linker<'a> {
             .collect();
         let sections = debug.map_or(&[][..], |debug| &debug.sections);
         let (mut debug_bytes, mut debug_relocs) = (Vec::new(), Vec::new());
+        let places = self.shared_places();
+        let address = |function: Option<usize>, symbol| {
+            let is_meant = |place: &&SharedPlace| {
+                place.symbol == symbol && function.is_none_or(|function| function == place.function)
+            };
+            places.iter().find(is_meant).map(|place| place.start)
+        };
         for section in sections {
-            let (bytes, relocs) = section.resolved(&self.env.variables);
+            let (bytes, relocs) = section.resolved(&self.env.variables, &address);
             debug_bytes.push((section.name.as_str(), bytes));
             debug_relocs.push((section.name.as_str(), relocs));
         }

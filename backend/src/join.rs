@@ -41,6 +41,8 @@ pub struct Joined {
     pub constants: Vec<u8>,
     /// Functions of the module, and the numbers that represent their addresses.
     pub addresses: Vec<(u32, u32)>,
+    /// The shared variables that the code names, with their addresses, for debuggers. Empty if functions are joined.
+    pub shared: Vec<(Symbol, u32)>,
     /// The kernel's frame, which contains those of the functions that are not [`Part::is_apart`].
     pub frame_bytes: u32,
 }
@@ -173,7 +175,14 @@ impl<'a> Program<'a> {
                 (Vec::new(), kernel.code.literals.iter().copied().flat_map(u64::to_le_bytes).collect());
             let kernel = kernel.code.clone();
             let frame_bytes = kernel.resources.stack_bytes;
-            return Ok(Joined { kernel, parts, constants, addresses: self.addresses(), frame_bytes });
+            return Ok(Joined {
+                kernel,
+                parts,
+                constants,
+                addresses: self.addresses(),
+                shared: Vec::new(),
+                frame_bytes,
+            });
         }
         let sm = target.generation();
         let (mut pieces, any_address) = self.reached(kernel, sm)?;
@@ -474,6 +483,7 @@ impl Whole<'_, '_> {
             parts: if self.is_separate { Vec::new() } else { self.parts(&apart) },
             constants,
             addresses: self.program.addresses(),
+            shared: Vec::new(),
             frame_bytes: own_frame,
         })
     }

@@ -226,6 +226,37 @@ fn handles_that_are_parameters_are_symbols_of_their_kernel() {
     }
 }
 
+/// Debuggers find shared variables through their addresses in debug data and through their symbols.
+#[test]
+fn debug_data_contains_the_addresses_of_shared_variables() {
+    const TEXT: &str = ".version 8.0 .target sm_75, debug .address_size 64
+        .shared .align 4 .b32 both[8];
+        .func f() { .shared .align 4 .b32 of_f[4]; st.shared.b32 [of_f], 1; st.shared.b32 [both], 1; ret; }
+        .visible .entry first() { .shared .align 4 .b32 own[4]; st.shared.b32 [own], 2; call f, (); ret; }
+        .visible .entry second() { .shared .align 4 .b32 own2[4]; st.shared.b32 [own2], 2; ret; }
+        .section .debug_abbrev { .b8 0 }
+        .section .debug_info { .b64 of_f .b64 both .b64 own .b64 own2 }";
+    for (number, base) in [(75, 0), (80, 0), (90, 0x400), (120, 0x400)] {
+        let file = executable_of(TEXT, number);
+        let image = object::File::parse(&file[..]).unwrap_or_else(|error| panic!("{error}"));
+        let data = image.section_by_name(".debug_info").unwrap();
+        assert_eq!(data.relocations().count(), 0);
+        let bytes = data.data().unwrap().chunks_exact(8);
+        let found: Vec<u64> = bytes.map(|eight| u64::from_le_bytes(eight.try_into().unwrap())).collect();
+        assert_eq!(found, [0, 16, 48, 0].map(|offset| base + offset), "sm_{number}");
+        for (name, place, section) in [
+            ("of_f", 0, ".nv_debug.shared"),
+            ("both", 16, ".nv_debug.shared"),
+            ("own", 48, ".nv.shared.first"),
+            ("own2", 0, ".nv.shared.second"),
+        ] {
+            let symbol = image.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
+            let own = image.section_by_name(section).map(|section| section.index());
+            assert_eq!((symbol.address(), symbol.section_index()), (base + place, own), "sm_{number}: {name}");
+        }
+    }
+}
+
 /// A linker gives each texture or surface of an object a word in constant bank 0.
 #[test]
 fn objects_read_textures() {

@@ -47,6 +47,8 @@ pub(super) struct Reloc {
 pub(super) enum Referent {
     Variable(u32),
     Kernel(usize),
+    /// A variable in the body of a function, by the function's index among those linked.
+    Local(usize, u32),
     /// A driver function, or a function of another module.
     Extern(Slot),
     /// A kernel parameter that is a texture, a sampler or a surface.

@@ -7,7 +7,7 @@
 use super::data::{Referent, Reloc};
 use super::note::Saved;
 use super::numbers::{R_CUDA_32, R_CUDA_64, R_CUDA_G64};
-use crate::input::Variable;
+use crate::input::{Symbol, Variable};
 use crate::ori::ir::{File, Reg};
 use ptx_isa::Space;
 use sass::{Field, RegFile, Sm};
@@ -40,22 +40,44 @@ pub enum Referred {
     Code { function: usize, offset: u64 },
     /// Eight bytes: a variable of the module.
     Variable(u32),
+    /// Eight bytes: a shared variable in the body of a function.
+    Local { function: usize, variable: u32 },
     /// Four bytes: an offset from the start of the section of this name.
     Section { name: String, offset: u32 },
 }
 
 impl DebugSection {
-    /// The bytes and relocations in an executable, where references between sections are resolved.
-    pub(super) fn resolved(&self, variables: &[Variable]) -> (Vec<u8>, Vec<Reloc>) {
+    /// The bytes and relocations in an executable, where references between sections and to shared variables are
+    /// resolved. `shared`: the address of the shared variable that a function names.
+    pub(super) fn resolved(
+        &self,
+        variables: &[Variable],
+        shared: &dyn Fn(Option<usize>, Symbol) -> Option<u64>,
+    ) -> (Vec<u8>, Vec<Reloc>) {
         let mut bytes = self.bytes.clone();
+        let mut set = |at: u64, value: &[u8]| {
+            let at = at as usize;
+            if let Some(field) = bytes.get_mut(at..at + value.len()) {
+                field.copy_from_slice(value);
+            }
+        };
+        let mut rest = DebugSection::default();
         for reference in &self.references {
-            let Referred::Section { offset, .. } = &reference.to else { continue };
-            let at = reference.at as usize;
-            if let Some(field) = bytes.get_mut(at..at + 4) {
-                field.copy_from_slice(&offset.to_le_bytes());
+            let address = match reference.to {
+                Referred::Section { offset, .. } => {
+                    set(reference.at, &offset.to_le_bytes());
+                    continue;
+                }
+                Referred::Variable(i) => shared(None, Symbol::Global(i)),
+                Referred::Local { function, variable } => shared(Some(function), Symbol::Local(variable)),
+                Referred::Code { .. } => None,
+            };
+            match address {
+                Some(address) => set(reference.at, &address.to_le_bytes()),
+                None => rest.references.push(reference.clone()),
             }
         }
-        (bytes, self.relocs(variables, &|_| None))
+        (bytes, rest.relocs(variables, &|_| None))
     }
 
     /// The relocations; `section` numbers the sections that have symbols.
@@ -72,6 +94,9 @@ impl DebugSection {
                 Referred::Variable(i) => {
                     let is_constant = variables.get(*i as usize)?.space == Space::Const;
                     (Referent::Variable(*i), if is_constant { R_CUDA_G64 } else { R_CUDA_64 }, 0)
+                }
+                Referred::Local { function, variable } => {
+                    (Referent::Local(*function, *variable), R_CUDA_64, 0)
                 }
                 Referred::Section { name, offset } => {
                     (Referent::Section(section(name)?), R_CUDA_32, i64::from(*offset))

@@ -496,6 +496,7 @@ impl Linker<'_> {
                     // Rejected before.
                     Referent::Extern(_) => None,
                     Referent::Kernel(i) => Some(Named::Own(i)),
+                    Referent::Local(f, i) => Some(Named::Local(f, i)),
                     // Rejected before.
                     Referent::Handle(..) => None,
                     Referent::EntrySize(table) => Some(Named::EntrySize(table)),

@@ -118,8 +118,8 @@ impl Linker<'_> {
                         .iter()
                         .find(|(named, _)| *named == table)
                         .map_or(SymbolId(0), |(_, id)| *id),
-                    // In executables, references to sections are resolved.
-                    Referent::Section(_) => SymbolId(0),
+                    // In executables, references to sections and to shared variables are resolved.
+                    Referent::Section(_) | Referent::Local(..) => SymbolId(0),
                 };
                 bytes.extend(r.at.to_le_bytes());
                 bytes.extend((u64::from(symbol.0) << 32 | u64::from(r.kind)).to_le_bytes());

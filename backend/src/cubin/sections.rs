@@ -50,6 +50,8 @@ pub(super) struct Loaded {
     pub(super) init: Option<SectionId>,
     /// Index of the function, and its shared memory.
     pub(super) shared: Vec<(usize, SectionId)>,
+    /// The section of the shared variables that several kernels name, for debuggers.
+    pub(super) debug_shared: Option<SectionId>,
     pub(super) reserved: Option<SectionId>,
     pub(super) zeroed: Option<SectionId>,
 }
@@ -195,13 +197,30 @@ impl Linker<'_> {
             let (align, bytes) = (globals.zeroed_align, globals.zeroed_bytes);
             self.zero_section(".nv.global".into(), SHF_WRITE | SHF_ALLOC, align, bytes)
         });
+        let places = self.shared_places();
+        let debug_shared = (!places.is_empty()).then(|| {
+            let common = places.iter().filter(|place| place.is_common);
+            let end = common.map(|place| place.end).max().unwrap_or(0);
+            self.zero_section(".nv_debug.shared".into(), SHF_WRITE | SHF_ALLOC, 16, end)
+        });
         for (i, &text) in text.iter().enumerate().skip(1) {
             shared.extend(self.shared_section(i, text).map(|section| (i, section)));
         }
         if rela {
             parameters = self.parameter_sections(Segment::Parameters);
         }
-        Loaded { constant4, constant3, parameters, function_banks, text, init, shared, reserved, zeroed }
+        Loaded {
+            constant4,
+            constant3,
+            parameters,
+            function_banks,
+            text,
+            init,
+            shared,
+            debug_shared,
+            reserved,
+            zeroed,
+        }
     }
 
     fn parameter_sections(&mut self, segment: Segment) -> Vec<Option<SectionId>> {

@@ -5,9 +5,20 @@ use super::elf::{Binding, Image, SectionId, Symbol, SymbolId, SymbolKind};
 use super::numbers::{STO_CUDA_ENTRY, STO_CUDA_MANAGED, STO_CUDA_RESERVED_SHARED};
 use super::sections::{About, Loaded};
 use crate::input::Symbol as Name;
-use crate::layout::Slot;
+use crate::layout::{self, Slot};
 use crate::ori::op::Descriptors;
 use ptx_isa::Space;
+
+/// Where a shared variable is, if debuggers need to know.
+pub(super) struct SharedPlace {
+    /// The first function that names it.
+    pub(super) function: usize,
+    pub(super) symbol: Name,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// A function or several kernels name it.
+    pub(super) is_common: bool,
+}
 
 /// Symbols that other sections refer to.
 pub(super) struct Names {
@@ -90,6 +101,7 @@ impl Linker<'_> {
             (".nv.constant3", loaded.constant3),
             (".nv.global.init", loaded.init),
             (".nv.global", loaded.zeroed),
+            (".nv_debug.shared", loaded.debug_shared),
         ] {
             symbols.extend(section.map(|s| section_symbol(s, name)));
         }
@@ -113,6 +125,7 @@ impl Linker<'_> {
         self.part_symbols(&mut symbols, loaded, Binding::Local, &mut parts);
         let mut kernels = vec![SymbolId(0); self.functions.len()];
         self.kernel_symbols(&mut symbols, loaded, code_bytes, true, &mut kernels);
+        self.shared_symbols(&mut symbols, loaded);
         let mut variables = self.variable_symbols(&mut symbols);
         for binding in [Binding::Global, Binding::Weak] {
             self.part_symbols(&mut symbols, loaded, binding, &mut parts);
@@ -247,6 +260,50 @@ impl Linker<'_> {
                     size: part.bytes,
                 });
             }
+        }
+    }
+
+    /// The shared variables of executables for debuggers.
+    pub(super) fn shared_places(&self) -> Vec<SharedPlace> {
+        let mut places: Vec<SharedPlace> = Vec::new();
+        for (function, kernel) in self.kernels.iter().enumerate() {
+            for &(symbol, start) in &kernel.joined.shared {
+                let Some(v) = layout::variable(self.env, kernel.input, symbol) else { continue };
+                let is_same = |place: &&mut SharedPlace| {
+                    place.symbol == symbol
+                        && (place.function == function || matches!(symbol, Name::Global(_)))
+                };
+                match places.iter_mut().find(is_same) {
+                    Some(place) => place.is_common = true,
+                    None => places.push(SharedPlace {
+                        function,
+                        symbol,
+                        start: start.into(),
+                        end: u64::from(start).saturating_add(v.size),
+                        is_common: !kernel.input.entry,
+                    }),
+                }
+            }
+        }
+        places
+    }
+
+    /// Adds the symbols of shared variables.
+    fn shared_symbols(&self, symbols: &mut Vec<Symbol>, loaded: &Loaded) {
+        for place in self.shared_places() {
+            let own = loaded.shared.iter().find(|(function, _)| *function == place.function);
+            let own = own.map(|(_, section)| *section).filter(|_| !place.is_common);
+            let input = self.kernels[place.function].input;
+            let Some(v) = layout::variable(self.env, input, place.symbol) else { continue };
+            symbols.push(Symbol {
+                name: v.name.clone(),
+                section: own.or(loaded.debug_shared),
+                binding: Binding::Local,
+                kind: SymbolKind::Object,
+                other: 0,
+                value: place.start,
+                size: v.size,
+            });
         }
     }
 

@@ -193,6 +193,12 @@ impl<'p, 'a> Common<'p, 'a> {
             tables = self.tables.get(&*own.input.name).copied().unwrap_or(0);
             bank = self.bank.clone();
         }
+        let mut named: Vec<(Symbol, u32)> = shared
+            .starts
+            .iter()
+            .map(|(&(piece, i), &start)| (piece.map_or(Symbol::Global(i), |_| Symbol::Local(i)), start))
+            .collect();
+        named.sort_unstable_by_key(|&(_, start)| start);
         let lists = own.code.tables.iter().map(JumpTable::bytes).sum::<u32>();
         check_constants(tables + lists, bank.bytes.len() as u32)?;
         pieces[0].tables = tables;
@@ -201,6 +207,7 @@ impl<'p, 'a> Common<'p, 'a> {
         let sm = self.target.generation();
         let whole = Whole { program, sm, is_separate: true, shared, handles, literals, pieces, places };
         let mut joined = whole.joined(false)?;
+        joined.shared = named;
         joined.constants = if own.input.entry { bank.bytes } else { Vec::new() };
         if !own.input.entry {
             joined.kernel.attributes.handles = HandleWords::default();
