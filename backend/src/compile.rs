@@ -62,7 +62,7 @@ fn compile_as(
     let second = session.dumps.len();
     let switches = options.switches.without(phases::HOISTING);
     let bytes = |code: &CompiledFunction| code.resources.spill_store_bytes + code.resources.spill_load_bytes;
-    if bytes(&found) == 0 || !hoists {
+    if !hoists || !(1..=registers::MUCH_SPILLED).contains(&bytes(&found)) {
         return Ok(found);
     }
     // Invariants that are computed in the loop again may cost less than others that spill.

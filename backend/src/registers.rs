@@ -22,6 +22,9 @@ const FEW: u32 = 32;
 /// The number of registers that allocation may take beyond those that an order was made for, for which another order is
 /// tried.
 const NEARLY: u32 = 8;
+/// A function that stores and loads more bytes of spilled values, counted per instruction, needs many registers more
+/// than there are. Half of the attempts to spill less are left out: the others help as much, and each takes long.
+pub(crate) const MUCH_SPILLED: u32 = 512;
 /// The number of registers by which allocation may exceed the maximum number of live ones, because of runs and
 /// alignment.
 const UNSURE: u32 = 8;
@@ -186,6 +189,9 @@ pub(crate) fn assign(
     for share in [7, 6, 4, 0] {
         if best.is_ok() && (traffic(func) == 0 || !switches.takes(Step::RetrySpills)) {
             break;
+        }
+        if best.is_ok() && traffic(func) > MUCH_SPILLED && matches!(share, 6 | 0) {
+            continue;
         }
         let most = if best.is_ok() { traffic(func) - 1 } else { u32::MAX };
         let less = Within { registers: limit, traffic: most };
