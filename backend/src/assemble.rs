@@ -95,6 +95,9 @@ pub enum LinkTo {
     EntrySize(crate::ori::op::Descriptors),
     /// A move of the size of the `.const` variables of all objects. It occurs only in objects.
     ConstBytes,
+    /// A move of the address of the words in which a block records its columns of tensor memory. It occurs only in
+    /// objects.
+    TensorWords,
 }
 
 /// Encodes scheduled code.
@@ -130,6 +133,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
             Some(Link::Symbol(symbol)) => Some(LinkTo::Symbol(symbol)),
             Some(Link::EntrySize(table)) => Some(LinkTo::EntrySize(table)),
             Some(Link::ConstBytes) => Some(LinkTo::ConstBytes),
+            Some(Link::TensorWords) => Some(LinkTo::TensorWords),
             Some(Link::Distance(block)) => {
                 let distance = starts[block.index()].wrapping_sub(counter).wrapping_mul(WORD);
                 inst.set(Field::Imm32, distance.into());

@@ -569,7 +569,8 @@ impl Whole<'_, '_> {
             | LinkTo::Driver(_)
             | LinkTo::Pointee
             | LinkTo::EntrySize(_)
-            | LinkTo::ConstBytes => {
+            | LinkTo::ConstBytes
+            | LinkTo::TensorWords => {
                 return Err(wrong("a number for another linker"));
             }
             LinkTo::Literal(offset) => {

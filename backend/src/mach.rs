@@ -95,6 +95,8 @@ pub enum Link {
     EntrySize(op::Descriptors),
     /// A move of the size of the `.const` variables of all objects.
     ConstBytes,
+    /// A move of the address of the words in which a block records its columns of tensor memory.
+    TensorWords,
 }
 
 /// The effect of an instruction besides reading and writing registers. It determines which instructions may be

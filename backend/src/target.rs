@@ -201,17 +201,34 @@ pub struct Cubin {
     pub counts_initial_blocks: bool,
     /// The size of the section for reserved shared memory.
     pub reserved_shared: u64,
-    /// A variable of every module after these bytes, which no code reads: its name and size.
-    pub reserved_variable: Option<(&'static str, u64)>,
+    /// A variable of every module after these bytes, which no code reads.
+    pub reserved_variable: Option<ReservedVariable>,
     /// `-v` counts the bank, because the driver's words precede the parameters in it.
     pub counts_bank_0: bool,
 }
 
 impl Cubin {
-    /// The address in shared memory of the words in which a block records its columns of tensor memory.
+    /// The address in shared memory of the words in which a block records its columns of tensor memory. In objects, a
+    /// linker assigns it.
     pub fn tensor_words(&self) -> u64 {
-        self.reserved_shared + self.reserved_variable.map_or(0, |(_, size)| size)
+        self.reserved_shared + self.reserved_variable.map_or(0, |variable| variable.bytes)
     }
+}
+
+/// A variable in the shared memory that the system reserves in every block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReservedVariable {
+    pub name: &'static str,
+    pub bytes: u64,
+    pub align: u64,
+}
+
+impl ReservedVariable {
+    /// The words in which a block records its columns of tensor memory.
+    pub const TENSOR_WORDS: ReservedVariable =
+        ReservedVariable { name: "__nv_reservedSMEM_tcgen05_partition", bytes: 0x20, align: 1 };
+    const UNREAD: ReservedVariable =
+        ReservedVariable { name: "__nv_reservedSMEM_gb10b_war_var", bytes: 0x80, align: 16 };
 }
 
 /// The offsets of the parameters of a kernel on a target.
@@ -479,7 +496,7 @@ const SM_100: Target = Target {
 const SM_110: Target = Target {
     sm: 110,
     limits: Limits { warps: 48, blocks: 24, ..SM_100.limits },
-    cubin: Cubin { reserved_variable: Some(("__nv_reservedSMEM_gb10b_war_var", 0x80)), ..SM_100.cubin },
+    cubin: Cubin { reserved_variable: Some(ReservedVariable::UNREAD), ..SM_100.cubin },
     ..SM_100
 };
 

@@ -496,3 +496,44 @@ fn objects_with_shared_memory_name_the_end_of_the_reserved_part() {
     assert!(names("sm_120", open, body));
     assert!(!names("sm_120", data, "st.global.b64 [%rd1], %rd1;"));
 }
+
+/// nvlink assigns the address of the words in which a block records its columns of tensor memory, and has them cleared before
+/// each kernel that may reach a function with the record.
+#[test]
+fn objects_leave_the_words_of_tensor_memory_to_the_linker() {
+    // The attribute `EIATTR_AT_ENTRY_FRAGMENTS` with one value: columns of a single block.
+    let cleared: [u8; 8] = [4, 0x4f, 4, 0, 6, 0, 0, 0];
+    let described = |arch: &str, body: &str| {
+        let text = format!(
+            ".version 9.0\n.target {arch}\n.address_size 64\n.visible .func f(.param .b32 p)\n{{\n.reg .b32 %r<2>;\n\
+             ld.param.b32 %r1, [p];\n{body}\nret;\n}}\n"
+        );
+        let folder = folder(&[("k.ptx", &text)]);
+        let said = run(COMPILE, folder.path(), &["-arch", arch, "-c", "-o", "k.o", "k.ptx"]);
+        assert_eq!(said, (0, String::new()));
+        let object = fs::read(folder.path().join("k.o")).expect("the object");
+        let elf = gpu_files::elf::Elf::new(&object).expect("an object");
+        let symbols = elf.symbols().expect("symbols");
+        let place = |name: &str| {
+            let symbol = symbols.iter().find(|symbol| symbol.name == name)?;
+            Some((elf.sections[symbol.section].name, symbol.value, symbol.size))
+        };
+        let info = elf.sections.iter().find(|section| section.name == ".nv.info.f").expect("attributes");
+        let info = elf.content(info).expect("their bytes");
+        let is_cleared = info.windows(cleared.len()).any(|bytes| bytes == cleared);
+        ["__nv_reservedSMEM_tcgen05_partition", "__nv_reservedSMEM_gb10b_war_var"]
+            .map(place)
+            .into_iter()
+            .flatten()
+            .map(|(section, align, bytes)| {
+                assert_eq!(section, ".nv.shared.reserved.0");
+                (align, bytes, is_cleared)
+            })
+            .collect::<Vec<_>>()
+    };
+    let free = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 64;";
+    assert_eq!(described("sm_100a", free), [(1, 0x20, true)]);
+    assert_eq!(described("sm_110a", free), [(1, 0x20, true), (16, 0x80, true)]);
+    assert_eq!(described("sm_100a", ""), []);
+    assert_eq!(described("sm_110a", ""), [(16, 0x80, false)]);
+}

@@ -34,8 +34,9 @@ impl From<object::Error> for ElfError {
 /// The machine number of NVIDIA GPUs.
 pub const MACHINE_CUDA: u16 = 190;
 
-/// Section types that only reserve memory: the general one, and NVIDIA's for global and for shared memory.
-const WITHOUT_CONTENT: [u32; 3] = [8, 0x7000_0007, SHARED];
+/// Section types that only reserve memory: the general one, and NVIDIA's for global memory, for shared memory and for the
+/// part of it that the system reserves.
+const WITHOUT_CONTENT: [u32; 4] = [8, 0x7000_0007, SHARED, 0x7000_0015];
 /// The type of a section for shared memory whose variables have no addresses yet.
 pub const SHARED: u32 = 0x7000_000a;
 

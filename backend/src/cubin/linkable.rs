@@ -23,7 +23,7 @@ use crate::input::{Env, Function, Linkage, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
 use crate::layout::{LITERAL_BYTES, Slot, variable};
 use crate::ori::op::{Descriptors, Link};
-use crate::target::Target;
+use crate::target::{ReservedVariable, Target};
 use crate::{CodegenError, Options};
 use ptx_isa::Space;
 use rustc_hash::FxHashMap;
@@ -84,6 +84,8 @@ pub(super) enum Named {
     EntrySize(Descriptors),
     /// The size of the `.const` variables of all objects.
     ConstBytes,
+    /// The words in which a block records its columns of tensor memory.
+    TensorWords,
 }
 
 /// A relocation whose symbol has no number yet.
@@ -339,6 +341,11 @@ impl Linker<'_> {
         });
         let zeroed = (globals.zeroed_bytes > 0)
             .then(|| self.zeros(".nv.global", SHT_CUDA_GLOBAL, globals.zeroed_align, globals.zeroed_bytes));
+        let system_variables: Vec<ReservedVariable> = self.reserved_variables().collect();
+        let reserved_section = system_variables.iter().map(|variable| variable.align).max().map(|align| {
+            let bytes = system_variables.iter().map(|variable| variable.bytes).sum();
+            self.zeros(RESERVED_SHARED, SHT_CUDA_RESERVED_SHARED, align, bytes)
+        });
         let shared_align = self.shared_variables().map(|(_, v)| u64::from(v.align)).max().unwrap_or(1);
         let shared_bytes: u64 = self.shared_variables().map(|(_, v)| v.size).fold(0, u64::saturating_add);
         let shared = (shared_bytes > 0)
@@ -363,6 +370,7 @@ impl Linker<'_> {
             (".nv.global", zeroed),
             (".nv.global.init", init),
             (".nv.constant3", constant3),
+            (RESERVED_SHARED, reserved_section),
             (".nv_debug.shared", shared),
         ];
         for (name, id) in optional {
@@ -480,7 +488,16 @@ impl Linker<'_> {
                 let named = symbol(name, None, Binding::Weak, SymbolKind::Object, 0);
                 table.add(Symbol { size, value, ..named }, None);
             }
-            if self.reserved_shared_bytes() > 0 && self.functions.iter().any(|f| self.uses_shared(f)) {
+            // The linker assigns addresses to these variables, and merges those of all objects.
+            for variable in &system_variables {
+                let (kind, other) = (SymbolKind::Variable, STO_CUDA_RESERVED_SHARED);
+                let named = symbol(variable.name, reserved_section, Binding::Weak, kind, other);
+                let words = *variable == ReservedVariable::TENSOR_WORDS;
+                let key = words.then_some(Key::Named(Named::TensorWords));
+                table.add(Symbol { value: variable.align, size: variable.bytes, ..named }, key);
+            }
+            let uses_shared = self.uses_tensor_words() || self.functions.iter().any(|f| self.uses_shared(f));
+            if self.reserved_shared_bytes() > 0 && uses_shared {
                 table.add(self.reserved_limit(), None);
             }
         }
@@ -762,6 +779,7 @@ impl Linker<'_> {
                 }
                 LinkTo::EntrySize(table) => (R_CUDA_ABS32_32, Named::EntrySize(table), 0),
                 LinkTo::ConstBytes => (R_CUDA_ABS32_32, Named::ConstBytes, 0),
+                LinkTo::TensorWords => (R_CUDA_ABS32_32, Named::TensorWords, 0),
                 LinkTo::Symbol(Link { symbol: Name::Function(function), offset, high }) => {
                     let named = by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?;
                     alias = self.alias(function, named);

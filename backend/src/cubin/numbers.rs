@@ -16,6 +16,8 @@ pub(super) const SHT_CUDA_SHARED: u32 = 0x7000_000a;
 /// The type of constant bank 0; those of the other banks follow.
 pub(super) const SHT_CUDA_CONSTANT: u32 = 0x7000_0064;
 pub(super) const SHT_CUDA_RELOCINFO: u32 = 0x7000_000b;
+/// Variables in the shared memory that the system reserves.
+pub(super) const SHT_CUDA_RESERVED_SHARED: u32 = 0x7000_0015;
 /// Stubs of unified functions, unified variables, and the entries that describe them.
 pub(super) const SHT_CUDA_UFT: u32 = 0x7000_000e;
 pub(super) const SHT_CUDA_UFT_ENTRY: u32 = 0x7000_0011;
@@ -33,7 +35,7 @@ pub(super) const EF_CUDA_SASS: u32 = 4;
 
 /// `st_other` of an entry point.
 pub(super) const STO_CUDA_ENTRY: u8 = 0x10;
-/// `st_other` of the reserved shared memory's alias.
+/// `st_other` of the reserved shared memory's alias, and of the variables there in objects.
 pub(super) const STO_CUDA_RESERVED_SHARED: u8 = 0xa0;
 
 /// `st_other` of a function with a stub.
@@ -48,6 +50,9 @@ pub(super) const STO_CUDA_SHARED: u8 = 0x40;
 pub(super) const STO_CUDA_CONSTANT: u8 = 0x80;
 /// The symbol is not visible to other objects.
 pub(super) const STV_INTERNAL: u8 = 1;
+
+/// The section of the shared memory that the system reserves.
+pub(super) const RESERVED_SHARED: &str = ".nv.shared.reserved.0";
 
 /// The symbol that stands for the size of the `.const` variables of all objects. nvlink defines it.
 pub(super) const CONST_BYTES: &str = ".nv.ptx.const0.size";

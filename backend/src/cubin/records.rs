@@ -147,12 +147,14 @@ impl Linker<'_> {
         let columns =
             [(TensorUse::COLUMNS, TENSOR_FRAGMENT), (TensorUse::COLUMNS_OF_PAIR, TENSOR_FRAGMENT_OF_PAIR)];
         let fragments: Vec<u32> = columns.iter().filter(|row| uses(row.0)).map(|row| row.1).collect();
-        if !fragments.is_empty() && f.input.entry {
+        // A linker copies these records of functions to the kernels that may call them.
+        let has_fragments = !fragments.is_empty() && (f.input.entry || self.options.relocatable);
+        if has_fragments {
             r.words(Attribute::AtEntryFragments, &fragments);
         }
         let reads_reserved =
             attributes.reads_reserved_shared || self.target.cubin.reserved_variable.is_some();
-        if f.input.entry && (!fragments.is_empty() || reads_reserved) {
+        if has_fragments || f.input.entry && reads_reserved {
             r.flag(Attribute::ReservedSmemUsed);
         }
         if rela {

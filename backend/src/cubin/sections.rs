@@ -3,13 +3,14 @@
 use super::data::{Data, Globals};
 use super::elf::{Body, Image, Section, SectionId, Segment};
 use super::numbers::{
-    SHF_ALLOC, SHF_EXEC, SHF_INFO, SHF_WRITE, SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT, SHT_CUDA_INFO,
-    SHT_CUDA_RELOCINFO, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS,
+    RESERVED_SHARED, SHF_ALLOC, SHF_EXEC, SHF_INFO, SHF_WRITE, SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT,
+    SHT_CUDA_INFO, SHT_CUDA_RELOCINFO, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS,
 };
 use super::{LinkFunction, Linker, info, lines, note};
 use crate::input::Linkage;
 use crate::layout::Slot;
 use crate::ori::ir::TensorUse;
+use crate::target::ReservedVariable;
 use ptx_isa::Space;
 
 /// The contents of `.nv.rel.action`: how to apply the only relocation of its type.
@@ -190,8 +191,9 @@ impl Linker<'_> {
             shared.extend(self.shared_section(0, text).map(|section| (0, section)));
         }
         let reserved = rela.then(|| {
-            let size = self.target.cubin.tensor_words() + self.tensor_words_bytes();
-            self.zero_section(".nv.shared.reserved.0".into(), SHF_WRITE | SHF_ALLOC, 1, size)
+            let variables: u64 = self.reserved_variables().map(|variable| variable.bytes).sum();
+            let size = self.reserved_shared_bytes() + variables;
+            self.zero_section(RESERVED_SHARED.into(), SHF_WRITE | SHF_ALLOC, 1, size)
         });
         let zeroed = (globals.zeroed_bytes > 0).then(|| {
             let (align, bytes) = (globals.zeroed_align, globals.zeroed_bytes);
@@ -272,14 +274,19 @@ impl Linker<'_> {
         self.target.cubin.reserved_shared
     }
 
-    /// Additional reserved bytes, in which a block records its columns of tensor memory.
-    pub(super) fn tensor_words_bytes(&self) -> u64 {
-        const BYTES: u64 = 0x20;
-        let takes = |f: &&LinkFunction<'_>| {
+    /// Whether code uses the words in which a block records its columns of tensor memory.
+    pub(super) fn uses_tensor_words(&self) -> bool {
+        let takes = |f: &LinkFunction<'_>| {
             let uses = f.code.attributes.tensor;
             [TensorUse::COLUMNS, TensorUse::COLUMNS_OF_PAIR, TensorUse::CHECKED].iter().any(|u| uses.has(*u))
         };
-        if self.functions.iter().any(|f| takes(&f)) { BYTES } else { 0 }
+        self.functions.iter().any(takes)
+    }
+
+    /// The variables after the bytes that the system reserves, in the order of their addresses.
+    pub(super) fn reserved_variables(&self) -> impl Iterator<Item = ReservedVariable> + use<> {
+        let words = self.uses_tensor_words().then_some(ReservedVariable::TENSOR_WORDS);
+        [self.target.cubin.reserved_variable, words].into_iter().flatten()
     }
 
     fn constant_section(&mut self, name: &str, align: u64, bytes: Vec<u8>, segment: Segment) -> SectionId {

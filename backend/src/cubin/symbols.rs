@@ -132,23 +132,21 @@ impl Linker<'_> {
         }
         symbols.extend(loaded.reserved.into_iter().flat_map(|section| self.reserved_symbols(section)));
         if let Some(section) = loaded.reserved {
-            let words = self.tensor_words_bytes();
-            let words = (words > 0).then_some(("__nv_reservedSMEM_tcgen05_partition", words));
             let mut value = self.reserved_shared_bytes();
-            for (name, size) in [self.target.cubin.reserved_variable, words].into_iter().flatten() {
+            for variable in self.reserved_variables() {
                 symbols.push(Symbol {
-                    name: name.into(),
+                    name: variable.name.into(),
                     section: Some(section),
                     binding: Binding::Weak,
                     kind: SymbolKind::Object,
                     other: 0,
                     value,
-                    size,
+                    size: variable.bytes,
                 });
-                value += size;
+                value += variable.bytes;
             }
         }
-        if (!loaded.shared.is_empty() || self.tensor_words_bytes() > 0) && self.reserved_shared_bytes() > 0 {
+        if (!loaded.shared.is_empty() || self.uses_tensor_words()) && self.reserved_shared_bytes() > 0 {
             symbols.push(self.reserved_limit());
         }
         let mut entry_sizes = Vec::new();

@@ -39,6 +39,7 @@ impl Emitter<'_> {
             Op::LoadHandle { link } => self.load_handle(inst, Link::Symbol(link)),
             Op::EntrySize { table } => self.locate(inst, Link::EntrySize(table)),
             Op::ConstBytes => self.locate(inst, Link::ConstBytes),
+            Op::TensorWords => self.locate(inst, Link::TensorWords),
             Op::FrameTop => self.frame_top(inst),
             Op::Bssy { .. } => self.set_barrier(inst),
             Op::Bar { .. } => self.barrier(inst),

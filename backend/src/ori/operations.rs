@@ -78,6 +78,8 @@ operations! {
     EntrySize "ENTRYSIZE" { table: Descriptors } [R] <- [] I, as &["MOV"];
     /// The size of the `.const` variables of all objects, which a linker fills in.
     ConstBytes "CONSTBYTES" [R] <- [] I, as &["MOV"];
+    /// The address of the words in which a block records its columns of tensor memory, which a linker fills in.
+    TensorWords "TENSORWORDS" [R] <- [] I, as &["MOV"];
     /// The stack pointer before the function's frame was allocated: the address of the arguments that the caller passes
     /// on the stack.
     FrameTop "FRAMETOP" [R] <- [] I, as &["IADD3"];

@@ -81,7 +81,11 @@ impl<'a> Lowering<'a> {
     /// The reserved words of the block.
     pub(super) fn reserved_words(&mut self) -> Src {
         let rank = self.s2r(sr::CLUSTER_CTA_ID);
-        let start = Src::imm(self.target.cubin.tensor_words() as u32);
+        let start = match self.relocatable {
+            // The code of other objects uses the same words.
+            true => self.reg(Op::TensorWords, &[]),
+            false => Src::imm(self.target.cubin.tensor_words() as u32),
+        };
         self.reg(Op::Lea { shift: 24 }, &[rank, start])
     }
 
