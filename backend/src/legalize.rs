@@ -303,8 +303,8 @@ impl Legalizer {
                 *inst = result(inst, 1, op, &srcs);
             }
             Op::Match { mode: MatchMode::All, wide } if is_asked(inst, 0) || is_asked(inst, 1) => {
-                let equal = Op::Match { mode: MatchMode::Any, wide };
-                let equal = self.threads(func, inst, equal, inst.srcs[0]);
+                let word = self.register(func, inst.srcs[0], if wide { 2 } else { 1 }, inst.src);
+                let equal = self.threads(func, inst, Op::Match { mode: MatchMode::Any, wide }, word);
                 let all = self.threads(func, inst, ANY, Src::TRUE);
                 if !is_asked(inst, 0) {
                     *inst = result(inst, 1, compare(ICmp::Eq, Bool::And), &[equal, all, Src::TRUE]);
