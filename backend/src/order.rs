@@ -315,6 +315,11 @@ impl<'a> Checker<'a> {
         event.part == Part::Load && self.statement(event.rank).what == What::Beside
     }
 
+    /// Whether the event is a load of a weak statement. Two such loads may be exchanged, even if one statement also writes.
+    fn loads_weakly(&self, event: &Event) -> bool {
+        event.part == Part::Load && !self.statement(event.rank).strong
+    }
+
     fn block(&mut self, events: &[Event]) -> Result<(), Violation> {
         let [mut all, mut hard, mut volatile]: [Emitted; 3] = Default::default();
         // By place: all events, and those that write or are strong.
@@ -331,7 +336,8 @@ impl<'a> Checker<'a> {
                 emitted.later(event.rank).try_for_each(|(rank, later)| {
                     let Some(left) = budget.checked_sub(1) else { return Ok(()) };
                     budget = left;
-                    self.exchanged(event.rank, rank, || addresses.are_apart(later, place))
+                    let both_load = self.loads_weakly(event) && self.loads_weakly(&events[later]);
+                    self.exchanged(event.rank, rank, || both_load || addresses.are_apart(later, place))
                 })
             };
             let is_hard = statement.is_hard() && !self.reads_system_words(event);
