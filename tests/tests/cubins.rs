@@ -252,7 +252,11 @@ fn debug_data_contains_the_addresses_of_shared_variables() {
         ] {
             let symbol = image.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
             let own = image.section_by_name(section).map(|section| section.index());
-            assert_eq!((symbol.address(), symbol.section_index()), (base + place, own), "sm_{number}: {name}");
+            assert_eq!(
+                (symbol.address(), symbol.section_index()),
+                (base + place, own),
+                "sm_{number}: {name}"
+            );
         }
     }
 }

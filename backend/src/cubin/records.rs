@@ -148,7 +148,7 @@ impl Linker<'_> {
             [(TensorUse::COLUMNS, TENSOR_FRAGMENT), (TensorUse::COLUMNS_OF_PAIR, TENSOR_FRAGMENT_OF_PAIR)];
         let fragments: Vec<u32> = columns.iter().filter(|row| uses(row.0)).map(|row| row.1).collect();
         // A linker copies these records of functions to the kernels that may call them.
-        let has_fragments = !fragments.is_empty() && (f.input.entry || self.options.relocatable);
+        let has_fragments = !fragments.is_empty() && (f.input.entry || self.options.linking.is_object());
         if has_fragments {
             r.words(Attribute::AtEntryFragments, &fragments);
         }

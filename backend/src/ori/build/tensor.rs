@@ -81,7 +81,7 @@ impl<'a> Lowering<'a> {
     /// The reserved words of the block.
     pub(super) fn reserved_words(&mut self) -> Src {
         let rank = self.s2r(sr::CLUSTER_CTA_ID);
-        let start = match self.relocatable {
+        let start = match self.linking.is_object() {
             // The code of other objects uses the same words.
             true => self.reg(Op::TensorWords, &[]),
             false => Src::imm(self.target.cubin.tensor_words() as u32),
