@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ptx_backend::CodegenError;
-use ptx_backend::calls::{self, leads_back};
+use ptx_backend::calls;
 use ptx_backend::inline::{self, Callees, Inlined};
 use ptx_backend::input::{Function, Variable};
 use ptx_backend::switches::Step;
@@ -28,7 +28,13 @@ pub(crate) fn inlined<'db>(db: &'db dyn Db, item: Item<'db>) -> Result<Option<Ar
         return Ok(None);
     }
     let bodies = |index| inlinable(db, file, index);
-    let callees = Callees { bodies: &bodies, variables: thread_variables(db, file), small };
+    let callees = Callees {
+        bodies: &bodies,
+        variables: thread_variables(db, file),
+        small,
+        any_shares: shares(db, file),
+        recursive: &|index| recursive(db, file).contains(&index),
+    };
     Ok(inline::inline(input, callees)?.map(Arc::new))
 }
 
@@ -44,7 +50,13 @@ pub(crate) fn shares(db: &dyn Db, file: SourceFile) -> bool {
 pub(crate) fn shares_with_unknown_callers<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     let (file, name) = (item.file(db), item.name(db));
     let bodies = |index| inlinable(db, file, index);
-    let callees = Callees { bodies: &bodies, variables: thread_variables(db, file), small: false };
+    let callees = Callees {
+        bodies: &bodies,
+        variables: thread_variables(db, file),
+        small: false,
+        any_shares: shares(db, file),
+        recursive: &|index| recursive(db, file).contains(&index),
+    };
     let functions = &module(db, file).env.functions;
     let is_own = |index: &&u32| functions.get(**index as usize).is_some_and(|own| own.name == *name);
     shares(db, file) && taken_addresses(db, file).iter().find(is_own).is_some_and(|&own| callees.share(own))
@@ -84,7 +96,14 @@ pub(crate) fn is_private(db: &dyn Db, file: SourceFile, index: u32) -> bool {
         && !signature.entry
         && !is_alias
         && !taken_addresses(db, file).contains(&index)
-        && !leads_back(index, &|index| function(db, body_of(db, file, index)?).as_deref())
+        && !recursive(db, file).contains(&index)
+}
+
+/// The functions of a file that may call themselves by name, directly or through others.
+#[salsa::tracked]
+fn recursive(db: &dyn Db, file: SourceFile) -> BTreeSet<u32> {
+    let count = module(db, file).env.functions.len() as u32;
+    calls::recursive(count, &|index| function(db, body_of(db, file, index)?).as_deref())
 }
 
 /// The functions of a file that may be called through their addresses.
@@ -122,4 +141,34 @@ pub(crate) fn serves_known_callers<'db>(db: &'db dyn Db, item: Item<'db>) -> boo
     let mut functions = (0..).zip(&module(db, file).env.functions);
     let own = functions.find(|(_, function)| !function.entry && function.name == *name);
     own.is_some_and(|(index, _)| body_of(db, file, index) == Some(item) && is_private(db, file, index))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Database;
+
+    #[test]
+    fn functions_in_cycles_of_calls_are_recursive() {
+        const TEXT: &str = "
+            .version 8.0
+            .target sm_80
+            .address_size 64
+            .func a(); .func b(); .func c(); .func d(); .func e();
+            .func leaf() { ret; }
+            .func itself() { call itself; ret; }
+            .func a() { call leaf; call b; ret; }
+            .func b() { call c; call d; ret; }
+            .func c() { call a; ret; }
+            .func d() { call e; call leaf; ret; }
+            .func e() { call itself; ret; }
+            .func far() { call a; call d; ret; }";
+        let db = Database::default();
+        let file = db.add_frozen_file(TEXT.to_owned());
+        let functions = &module(&db, file).env.functions;
+        let mut names: Vec<&str> =
+            recursive(&db, file).iter().map(|&index| &*functions[index as usize].name).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["a", "b", "c", "itself"]);
+    }
 }

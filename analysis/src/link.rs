@@ -57,8 +57,8 @@ pub enum LineTables {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Linked {
     pub cubin: Vec<u8>,
-    /// The functions in the order of the output file: the last kernel of the text first. For an object, also its
-    /// functions, callees before their callers.
+    /// The functions in the order of the output file: the last kernel of the text first. If functions have sections of
+    /// their own, also these, callees before their callers.
     pub kernels: Vec<LinkedKernel>,
     /// The sizes of variables, and of constant banks 3 and 4.
     pub sizes: Sizes,
@@ -69,7 +69,7 @@ pub struct Linked {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkedKernel {
     pub name: String,
-    /// Whether it is a kernel; otherwise it is a function of an object.
+    /// Whether it is a kernel; otherwise it is a function with a section of its own.
     pub entry: bool,
     /// The stack frame, which contains those of functions in the kernel's frame, and the function's own spills.
     pub frame: Frame,

@@ -20,21 +20,64 @@ pub fn call_of(stmt: &Stmt) -> Option<u32> {
     })
 }
 
-/// Whether a function may call itself by name, directly or through other functions.
-pub fn leads_back(function: u32, bodies: Bodies<'_, '_>) -> bool {
-    let mut seen = FxHashSet::default();
-    let mut pending = vec![function];
-    while let Some(next) = pending.pop() {
-        for callee in bodies(next).iter().flat_map(|function| &function.body).filter_map(call_of) {
-            if callee == function {
-                return true;
+/// The functions among the first `count` that may call themselves by name, directly or through other functions. They are
+/// those in cycles of the call graph, found by Tarjan's algorithm for strongly connected components.
+pub fn recursive(count: u32, bodies: Bodies<'_, '_>) -> BTreeSet<u32> {
+    /// A function that waits for its callees.
+    struct Frame {
+        function: u32,
+        callees: Vec<u32>,
+        next: usize,
+    }
+    let callees = |function: u32| -> Vec<u32> {
+        let body = bodies(function).into_iter().flat_map(|function| &function.body);
+        body.filter_map(call_of).filter(|callee| *callee < count).collect()
+    };
+    let mut found = BTreeSet::new();
+    // The order of the first visit, counted from one, and the lowest such number that is reached and not yet finished.
+    let (mut order, mut lowest) = (vec![0u32; count as usize], vec![0u32; count as usize]);
+    let (mut open, mut is_open) = (Vec::new(), vec![false; count as usize]);
+    let mut visited = 0;
+    for start in 0..count {
+        let mut frames = Vec::new();
+        let mut entered = (order[start as usize] == 0).then_some(start);
+        loop {
+            if let Some(function) = entered.take() {
+                visited += 1;
+                (order[function as usize], lowest[function as usize]) = (visited, visited);
+                open.push(function);
+                is_open[function as usize] = true;
+                frames.push(Frame { function, callees: callees(function), next: 0 });
             }
-            if seen.insert(callee) {
-                pending.push(callee);
+            let Some(frame) = frames.last_mut() else { break };
+            let function = frame.function as usize;
+            if let Some(&callee) = frame.callees.get(frame.next) {
+                frame.next += 1;
+                if callee == frame.function {
+                    found.insert(callee);
+                } else if order[callee as usize] == 0 {
+                    entered = Some(callee);
+                } else if is_open[callee as usize] {
+                    lowest[function] = lowest[function].min(order[callee as usize]);
+                }
+                continue;
+            }
+            frames.pop();
+            if let Some(caller) = frames.last() {
+                let caller = caller.function as usize;
+                lowest[caller] = lowest[caller].min(lowest[function]);
+            }
+            if lowest[function] == order[function] {
+                let at = open.iter().rposition(|&other| other as usize == function).unwrap_or(0);
+                let component = open.split_off(at);
+                component.iter().for_each(|&member| is_open[member as usize] = false);
+                if component.len() > 1 {
+                    found.extend(component);
+                }
             }
         }
     }
-    false
+    found
 }
 
 /// All functions in the order in which ptxas describes those of an object.

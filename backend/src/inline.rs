@@ -10,7 +10,7 @@
 //! one copy of each, and the calling convention has no place for them. The same holds for functions that name textures,
 //! samplers or surfaces of the module: their handles are in each kernel's own constant bank, after its parameters.
 
-use crate::calls::{Bodies, call_of, leads_back};
+use crate::calls::{Bodies, call_of};
 use crate::input::{
     Address, AddressBase, Function, Guard, Instr, LabelId, Operand, Operands, Param, Part, RegId, Renumber,
     SrcId, Stmt, Symbol, Variable,
@@ -91,14 +91,20 @@ pub struct Callees<'b, 'a> {
     /// Whether to inline all functions for which it pays, and not only those that share registers or variables with
     /// their callers.
     pub small: bool,
+    /// Whether any function shares registers or variables with its callers.
+    pub any_shares: bool,
+    /// Whether a function may call itself, directly or through other functions.
+    pub recursive: &'b dyn Fn(u32) -> bool,
 }
 
 impl Callees<'_, '_> {
     /// Whether a function, or one that it calls, shares module-scope registers or local variables with its callers.
     pub fn share(&self, index: u32) -> bool {
-        self.any_reached(index, |function| {
-            function.regs.iter().any(|register| register.shared.is_some()) || self.mentions_local(function)
-        })
+        self.any_shares
+            && self.any_reached(index, |function| {
+                function.regs.iter().any(|register| register.shared.is_some())
+                    || self.mentions_local(function)
+            })
     }
 
     /// Whether `holds` is true for a function, or for one that it calls.
@@ -351,7 +357,7 @@ impl<'a> Inliner<'_, 'a> {
         if let Some(&known) = self.sizes.get(&index) {
             return known;
         }
-        let may = |callee: &&Function| fits(callee) && !leads_back(index, self.callees.bodies);
+        let may = |callee: &&Function| fits(callee) && !(self.callees.recursive)(index);
         let size = (self.callees.bodies)(index).filter(may).map(|callee| {
             let own = callee.body.iter().filter(|stmt| matches!(stmt, Stmt::Instr(_))).count();
             let mut calls: FxHashMap<u32, usize> = FxHashMap::default();

@@ -452,8 +452,14 @@ impl Whole<'_, '_> {
         }
         kernel.attributes.handles = self.handles.clone();
         let apart = self.apart();
-        let own_frame = self.stack_bytes(0, &mut frames(&apart));
-        kernel.resources.stack_bytes = own_frame.saturating_add(self.deepest(&apart));
+        let root = self.pieces[0].function;
+        let own_frame = match self.is_separate {
+            true => root.code.resources.stack_bytes,
+            false => self.stack_bytes(0, &mut frames(&apart)),
+        };
+        // The sizes of the stacks of other functions are not needed.
+        let below = if root.input.entry { self.deepest(&apart) } else { 0 };
+        kernel.resources.stack_bytes = own_frame.saturating_add(below);
         // A kernel without calls has already placed its variables.
         let places_nothing = |link: &CodeLink| {
             matches!(

@@ -18,6 +18,7 @@ use ptx_emu::{Device, Fault, Launch, Work};
 use ptx_isa::Sm;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A kernel's argument.
@@ -416,7 +417,9 @@ pub fn compile_with(input: &Input, options: Options) -> Result<Joined, CodegenEr
     let functions = || input.module.functions.iter().map(|(function, _)| function);
     functions().for_each(|function| calls::add_taken(function, &mut taken));
     let env = Env::clone(&input.env);
-    let mut compiler = Compiler { module: &input.module, options, env, taken, done: Vec::new() };
+    let count = input.module.env.functions.len() as u32;
+    let recursive = Rc::new(calls::recursive(count, &|index| input.module.body(index)));
+    let mut compiler = Compiler { module: &input.module, options, env, taken, recursive, done: Vec::new() };
     let kernel = compiler.function(&input.function)?;
     if !kernel.links.is_empty() {
         for function in functions().filter(|function| !function.entry) {
@@ -437,6 +440,8 @@ struct Compiler<'a> {
     env: Env,
     /// Functions whose addresses are taken.
     taken: BTreeSet<u32>,
+    /// Functions that may call themselves.
+    recursive: Rc<BTreeSet<u32>>,
     done: Vec<(Arc<Function>, CompiledFunction)>,
 }
 
@@ -445,7 +450,14 @@ impl Compiler<'_> {
     fn function(&mut self, function: &Function) -> Result<CompiledFunction, CodegenError> {
         let inlines = self.options.opt_level > 0 && self.options.switches.takes(Step::InlineFunctions);
         let bodies = |index| self.module.body(index);
-        let callees = Callees { bodies: &bodies, variables: &self.module.env.variables, small: inlines };
+        let recursive = self.recursive.clone();
+        let callees = Callees {
+            bodies: &bodies,
+            variables: &self.module.env.variables,
+            small: inlines,
+            any_shares: true,
+            recursive: &|index| recursive.contains(&index),
+        };
         if let Some(inlined) = inline::inline(function, callees)? {
             match self.code(&inlined.function) {
                 Ok(mut code) => {
@@ -493,7 +505,7 @@ impl Compiler<'_> {
         self.options.opt_level > 0
             && !self.taken.contains(&index)
             && !self.module.aliases.iter().any(|(alias, of)| alias == name || of == name)
-            && !calls::leads_back(index, &|index| self.module.body(index))
+            && !self.recursive.contains(&index)
     }
 }
 
