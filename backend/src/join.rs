@@ -427,6 +427,11 @@ impl Whole<'_, '_> {
             all.coop_groups.extend(more.coop_groups.iter().map(|(at, mask)| (at + base, *mask)));
             all.own_warp_operations.extend(more.own_warp_operations.iter().map(|at| at + base));
             all.system_calls.extend(more.system_calls.iter().map(|at| at + base));
+            for symbol in &more.symbols {
+                if !all.symbols.contains(symbol) {
+                    all.symbols.push(*symbol);
+                }
+            }
         }
         for piece in &self.pieces[1..] {
             let own = piece.function.code;
@@ -436,11 +441,6 @@ impl Whole<'_, '_> {
             all.tensor.add(more.tensor);
             all.matrix.add(more.matrix);
             all.reads_reserved_shared |= more.reads_reserved_shared;
-            for symbol in &more.symbols {
-                if !all.symbols.contains(symbol) {
-                    all.symbols.push(*symbol);
-                }
-            }
             let resources = &mut kernel.resources;
             resources.registers = resources.registers.max(own.resources.registers);
             resources.barriers = resources.barriers.max(own.resources.barriers);

@@ -70,27 +70,24 @@ impl<'a> Program<'a> {
     /// `Unsupported` for functions without code, `Limit` for a constant bank that overflows.
     pub fn separate(&self, all: &[LinkFunction<'a>], target: &Target) -> Result<Vec<Joined>, CodegenError> {
         let sm = target.generation();
-        let groups: Result<Vec<Vec<Piece<'a>>>, CodegenError> =
-            all.iter().map(|&f| Ok(self.reached(f, sm)?.0)).collect();
-        let groups = groups?;
-        let mut common = Common::new(self, all, &groups, target);
-        common.dynamic = groups
-            .iter()
-            .filter(|pieces| pieces[0].function.input.entry && common.uses_dynamic(&pieces[1..]))
-            .map(|pieces| common.own_shared(pieces).end)
-            .max()
-            .unwrap_or(0);
-        groups.into_iter().map(|pieces| common.placed(pieces)).collect()
+        let functions = all.iter().filter(|f| !f.input.entry);
+        let mut common = Common::new(self, functions, target);
+        for &kernel in all.iter().filter(|f| f.input.entry) {
+            common.make_room(&self.reached(kernel, sm)?.0);
+        }
+        all.iter().map(|&f| common.placed(self.reached(f, sm)?.0)).collect()
     }
 }
 
 impl<'p, 'a> Common<'p, 'a> {
-    fn new(
+    fn new<'l>(
         program: &'p Program<'a>,
-        all: &[LinkFunction<'a>],
-        groups: &[Vec<Piece<'a>>],
+        functions: impl Iterator<Item = &'l LinkFunction<'a>>,
         target: &'p Target,
-    ) -> Self {
+    ) -> Self
+    where
+        'a: 'l,
+    {
         let mut common = Common {
             program,
             target,
@@ -100,8 +97,8 @@ impl<'p, 'a> Common<'p, 'a> {
             bank: Bank::default(),
             tables: FxHashMap::default(),
         };
-        let (mut end, mut words) = (0, Vec::new());
-        for f in all.iter().filter(|f| !f.input.entry) {
+        let mut end = 0;
+        for f in functions {
             let piece = Piece::alone(*f);
             for (symbol, variable) in shared_of(program.env, &piece) {
                 if !layout::is_dynamic(variable) {
@@ -109,16 +106,20 @@ impl<'p, 'a> Common<'p, 'a> {
                     place.or_insert_with(|| place_after(&mut end, variable, target));
                 }
             }
-            words.extend(handles_of(program.env, &piece).map(HandleWord::One));
+            handles_of(program.env, &piece).for_each(|symbol| common.handles.add(HandleWord::One(symbol)));
             common.tables.insert(&f.input.name, common.bank.add(f));
         }
-        let kernels = groups.iter().filter(|pieces| {
-            pieces[0].function.input.entry && pieces[1..].iter().any(|piece| has_handles(program, piece))
-        });
-        let start = kernels.map(|pieces| parameters_end(&pieces[0], target)).max().unwrap_or(0);
-        words.iter().for_each(|word| common.handles.add(*word));
-        common.handles.start = start;
         common
+    }
+
+    /// Places what functions share after what a kernel that may call them has of its own.
+    fn make_room(&mut self, pieces: &[Piece<'a>]) {
+        if pieces[1..].iter().any(|piece| has_handles(self.program, piece)) {
+            self.handles.start = self.handles.start.max(parameters_end(&pieces[0], self.target));
+        }
+        if self.uses_dynamic(&pieces[1..]) {
+            self.dynamic = self.dynamic.max(self.own_shared(pieces).end);
+        }
     }
 
     fn uses_dynamic(&self, pieces: &[Piece<'a>]) -> bool {
@@ -242,7 +243,8 @@ fn has_handles(program: &Program<'_>, piece: &Piece<'_>) -> bool {
     handles_of(program.env, piece).next().is_some()
 }
 
+/// The offset of the first word after a kernel's parameters.
 fn parameters_end(kernel: &Piece<'_>, target: &Target) -> u32 {
     let block = target.place_params(&kernel.function.input.params);
-    u32::from(block.first) + block.bytes
+    (u32::from(block.first) + block.bytes).next_multiple_of(4)
 }
