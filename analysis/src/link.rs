@@ -108,8 +108,8 @@ impl Frame {
     }
 }
 
-/// Compiles and links a file. Functions that [`compile_all`] has not compiled are compiled here by one thread; for few
-/// functions this is cheaper than waking other threads.
+/// Compiles and links a file. Functions that [`compile_all`](crate::compile::compile_all) has not compiled are compiled
+/// here by one thread; for few functions this is cheaper than waking other threads.
 ///
 /// # Errors
 /// The reasons why the module cannot be linked, in file offsets: the errors of the program or, if it has none, the
