@@ -27,15 +27,19 @@ pub(crate) fn inlined<'db>(db: &'db dyn Db, item: Item<'db>) -> Result<Option<Ar
     if !small && !shares(db, file) {
         return Ok(None);
     }
-    let bodies = |index| inlinable(db, file, index);
-    let callees = Callees {
-        bodies: &bodies,
+    let inlined = with_callees(db, file, small, |callees| inline::inline(input, callees));
+    Ok(inlined?.map(Arc::new))
+}
+
+/// Runs `task` with the functions of a file that may be inlined. `small`: whether calls of small functions are.
+fn with_callees<T>(db: &dyn Db, file: SourceFile, small: bool, task: impl FnOnce(Callees<'_, '_>) -> T) -> T {
+    task(Callees {
+        bodies: &|index| inlinable(db, file, index),
         variables: thread_variables(db, file),
         small,
         any_shares: shares(db, file),
         recursive: &|index| recursive(db, file).contains(&index),
-    };
-    Ok(inline::inline(input, callees)?.map(Arc::new))
+    })
 }
 
 /// Whether functions of a file may share registers, local variables or samplers of module scope. Only old PTX versions
@@ -49,17 +53,10 @@ pub(crate) fn shares(db: &dyn Db, file: SourceFile) -> bool {
 #[salsa::tracked]
 pub(crate) fn shares_with_unknown_callers<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     let (file, name) = (item.file(db), item.name(db));
-    let bodies = |index| inlinable(db, file, index);
-    let callees = Callees {
-        bodies: &bodies,
-        variables: thread_variables(db, file),
-        small: false,
-        any_shares: shares(db, file),
-        recursive: &|index| recursive(db, file).contains(&index),
-    };
     let functions = &module(db, file).env.functions;
     let is_own = |index: &&u32| functions.get(**index as usize).is_some_and(|own| own.name == *name);
-    shares(db, file) && taken_addresses(db, file).iter().find(is_own).is_some_and(|&own| callees.share(own))
+    let own = || taken_addresses(db, file).iter().copied().find(|index| is_own(&index));
+    shares(db, file) && own().is_some_and(|own| with_callees(db, file, false, |callees| callees.share(own)))
 }
 
 /// The variables of a module, if some of them are in local memory; otherwise none.

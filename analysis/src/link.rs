@@ -4,7 +4,7 @@ use ptx_backend::assemble::{JumpTable, LinkTo};
 use ptx_backend::calls::{in_order_of_objects, sort_kernels, taken_in_order};
 use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
 use ptx_backend::input::{Env, Function, Linkage, Symbol};
-use ptx_backend::join::{self, Part, Program};
+use ptx_backend::join::{self, Joined, Part, Program};
 use ptx_backend::layout::Slot;
 use ptx_backend::ori::op::Link;
 use ptx_backend::target::Target;
@@ -160,41 +160,71 @@ pub fn link_watched(
         return Err(errors);
     }
     let Some(target) = backend_options(db, file) else { return Err(errors) };
+    let Some(row) = Target::of(target.sm) else { return Err(errors) };
     let module = module(db, file);
     let aliases: Vec<(String, String)> =
         module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
     let env = whole_env(db, file);
     let program = Program::new(env, &linked, &aliases);
-    let not_linked = |error: CodegenError| {
-        let range = text_size::TextRange::empty(0.into());
-        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("cannot link the module: {error}"))]
-    };
-    let text = file.text(db);
-    if target.linking.is_object()
-        && let Some(alias) = module.env.functions.iter().position(|declared| {
-            declared.unified.is_some() && aliases.iter().any(|(name, _)| *name == declared.name)
-        })
-    {
+    let is_alias = |name: &str| aliases.iter().any(|(alias, _)| *alias == name);
+    let unified = module.env.functions.iter().position(|f| f.unified.is_some() && is_alias(&f.name));
+    if let Some(alias) = unified.filter(|_| target.linking.is_object()) {
         let range = place_range(db, file, module.function_items[alias]).unwrap_or_default();
         let message = "a `.unified` alias is not supported yet: the table of functions has no entry for it";
         return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
     }
-    let may_have = match options.lines {
-        LineTables::Given => has_locations(text),
-        LineTables::Always => true,
-        LineTables::Never => false,
-    };
-    let positions = may_have.then(|| Positions::read(text));
-    let positions = positions.filter(|p| options.lines == LineTables::Always || p.any());
-    let Some(row) = Target::of(target.sm) else { return Err(errors) };
     let has_debug = options.lines != LineTables::Never && (options.debug || is_for_debuggers(db, file));
-    let positions = positions.map(|mut positions| {
-        positions.has_debug_data = has_debug;
-        positions
-    });
-    // `places`: the section and offset of each function's code.
-    let debug = |places: Vec<Option<(usize, u64)>>| {
-        let pieces = linked.iter().zip(&compiled_items).zip(places);
+    let compiled = Compiled {
+        db,
+        file,
+        options,
+        env,
+        program: &program,
+        linked: &linked,
+        items: &compiled_items,
+        target: &target,
+        row,
+        has_debug,
+    };
+    let written = if target.linking.is_object() { compiled.object() } else { compiled.executable() };
+    written.map_err(|error| {
+        let range = text_size::TextRange::empty(0.into());
+        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("cannot link the module: {error}"))]
+    })
+}
+
+/// A module whose functions have all been compiled.
+struct Compiled<'m, 'db> {
+    db: &'db Database,
+    file: SourceFile,
+    options: &'m LinkOptions,
+    env: &'m Env,
+    program: &'m Program<'m>,
+    linked: &'m [LinkFunction<'m>],
+    /// The item of each function in `linked`.
+    items: &'m [Item<'db>],
+    target: &'m ptx_backend::Options,
+    row: &'static Target,
+    has_debug: bool,
+}
+
+impl<'m> Compiled<'m, '_> {
+    /// What line tables are made from; `None` if the file has none.
+    fn positions(&self) -> Option<Positions> {
+        let text = self.file.text(self.db);
+        let may_have = match self.options.lines {
+            LineTables::Given => has_locations(text),
+            LineTables::Always => true,
+            LineTables::Never => false,
+        };
+        let mut positions = may_have.then(|| Positions::read(text))?;
+        positions.has_debug_data = self.has_debug;
+        (self.options.lines == LineTables::Always || positions.any()).then_some(positions)
+    }
+
+    /// The debug data, if there is any. `places`: the section and offset of each function's code.
+    fn debug(&self, places: impl Iterator<Item = Option<(usize, u64)>>) -> Option<cubin::Debug> {
+        let pieces = self.linked.iter().zip(self.items).zip(places);
         let pieces: Vec<Piece<'_, '_>> = pieces
             .map(|((function, &item), place)| Piece {
                 item,
@@ -203,64 +233,113 @@ pub fn link_watched(
                 place,
             })
             .collect();
-        let read = || debug_data::read(db, file, env, row, target.linking, &pieces);
-        has_debug.then(read).flatten()
-    };
-    let lacks_files = positions.as_ref().is_some_and(Positions::lacks_files);
-    if target.linking.is_object() {
-        let lines = positions.map(|mut positions| {
-            for (function, &item) in linked.iter().zip(&compiled_items) {
-                positions.add_code(db, std::iter::once((item, function.code, 0)));
-            }
-            positions.finish(text)
-        });
-        let places: Vec<_> = (0..linked.len()).map(|function| Some((function, 0))).collect();
-        let debug = debug(places);
-        let object =
-            cubin::object(&program, &linked, &target, &options.arguments, lines.as_ref(), debug.as_ref());
-        let (cubin, sizes) = object.map_err(not_linked)?;
-        let report = |(function, shared_bytes): (&LinkFunction<'_>, u32)| LinkedKernel {
-            name: function.input.name.clone(),
-            entry: function.input.entry,
-            frame: Frame::of(&function.code.resources),
-            // The linker knows the rest of the stack.
-            resources: Resources { stack_bytes: 0, shared_bytes, ..function.code.resources },
-            bank_2_bytes: function.code.tables.iter().map(JumpTable::bytes).sum(),
-            handles: [0; 3],
-            parts: Vec::new(),
-        };
-        let by_name: FxHashMap<&str, &LinkFunction<'_>> =
-            linked.iter().map(|function| (&*function.input.name, function)).collect();
-        let of = |index: u32| by_name.get(&*env.functions[index as usize].name).copied();
-        let bodies = |index| of(index).map(|of| of.input);
-        let taken = taken_in_order(env, &bodies);
-        let ordered = in_order_of_objects(env, &bodies, &taken, target.opt_level > 0);
-        let shared_bytes = |index, function: &LinkFunction<'_>| {
-            let is_whole = options.extensible && function.input.entry;
-            let all = is_whole.then(|| join::shared_bytes(env, index, &of, &taken, row));
-            all.unwrap_or_default().max(function.code.resources.shared_bytes)
-        };
-        let with_shared = |index| of(index).map(|function| (function, shared_bytes(index, function)));
-        let kernels = ordered.into_iter().filter_map(with_shared).map(report).collect();
-        return Ok(Linked { cubin, kernels, sizes, lacks_files });
+        let read = || debug_data::read(self.db, self.file, self.env, self.row, self.target.linking, &pieces);
+        self.has_debug.then(read).flatten()
     }
-    let joined = match target.linking.is_joined() {
-        true => {
-            let kernels = kernels_in_order(db, file, env, &linked);
-            let joined: Result<Vec<_>, _> =
-                kernels.into_iter().map(|kernel| Ok((kernel, program.join(kernel, row)?))).collect();
-            joined.map_err(not_linked)?
-        }
-        false => {
-            let ordered = in_order_of_sections(env, &linked);
-            let separate = program.separate(&ordered, row).map_err(not_linked)?;
+
+    fn object(&self) -> Result<Linked, CodegenError> {
+        let positions = self.positions();
+        let lacks_files = positions.as_ref().is_some_and(Positions::lacks_files);
+        let lines = positions.map(|mut positions| {
+            for (function, &item) in self.linked.iter().zip(self.items) {
+                positions.add_code(self.db, std::iter::once((item, function.code, 0)));
+            }
+            positions.finish(self.file.text(self.db))
+        });
+        let debug = self.debug((0..self.linked.len()).map(|function| Some((function, 0))));
+        let (cubin, sizes) = cubin::object(
+            self.program,
+            self.linked,
+            self.target,
+            &self.options.arguments,
+            lines.as_ref(),
+            debug.as_ref(),
+        )?;
+        Ok(Linked { cubin, kernels: self.reports_of_object(), sizes, lacks_files })
+    }
+
+    fn reports_of_object(&self) -> Vec<LinkedKernel> {
+        let by_name: FxHashMap<&str, &LinkFunction<'_>> =
+            self.linked.iter().map(|function| (&*function.input.name, function)).collect();
+        let of = |index: u32| by_name.get(&*self.env.functions[index as usize].name).copied();
+        let bodies = |index| of(index).map(|of| of.input);
+        let taken = taken_in_order(self.env, &bodies);
+        let report = |index| {
+            let function = of(index)?;
+            let is_whole = self.options.extensible && function.input.entry;
+            let all = is_whole.then(|| join::shared_bytes(self.env, index, &of, &taken, self.row));
+            let shared_bytes = all.unwrap_or_default().max(function.code.resources.shared_bytes);
+            Some(LinkedKernel {
+                name: function.input.name.clone(),
+                entry: function.input.entry,
+                frame: Frame::of(&function.code.resources),
+                // The linker knows the rest of the stack.
+                resources: Resources { stack_bytes: 0, shared_bytes, ..function.code.resources },
+                bank_2_bytes: function.code.tables.iter().map(JumpTable::bytes).sum(),
+                handles: [0; 3],
+                parts: Vec::new(),
+            })
+        };
+        let ordered = in_order_of_objects(self.env, &bodies, &taken, self.target.opt_level > 0);
+        ordered.into_iter().filter_map(report).collect()
+    }
+
+    fn executable(&self) -> Result<Linked, CodegenError> {
+        let joined: Vec<(LinkFunction<'m>, Joined)> = if self.target.linking.is_joined() {
+            let kernels = kernels_in_order(self.db, self.file, self.env, self.linked).into_iter();
+            kernels
+                .map(|kernel| Ok((kernel, self.program.join(kernel, self.row)?)))
+                .collect::<Result<_, _>>()?
+        } else {
+            let ordered = in_order_of_sections(self.env, self.linked);
+            let separate = self.program.separate(&ordered, self.row)?;
             ordered.into_iter().zip(separate).collect()
-        }
-    };
-    let reports = joined.iter().map(|(own, joined)| {
+        };
+        let positions = self.positions();
+        let lacks_files = positions.as_ref().is_some_and(Positions::lacks_files);
+        let lines = positions.map(|mut positions| {
+            let place = |name: &str, entry: bool| {
+                self.linked.iter().position(|f| f.input.entry == entry && f.input.name == name)
+            };
+            for (own, joined) in &joined {
+                let parts =
+                    joined.parts.iter().filter_map(|part| Some((place(&part.name, false)?, part.start)));
+                let pieces =
+                    place(&own.input.name, own.input.entry).map(|at| (at, 0)).into_iter().chain(parts);
+                let pieces = pieces.map(|(at, start)| (self.items[at], self.linked[at].code, start));
+                positions.add_code(self.db, pieces);
+            }
+            positions.finish(self.file.text(self.db))
+        });
+        // A function that several kernels contain is described at its position in the first one.
+        let place = |function: &LinkFunction<'_>| {
+            joined.iter().enumerate().find_map(|(kernel, (own, joined))| {
+                if own.code.entry == function.code.entry {
+                    return (own.input.name == function.input.name).then_some((kernel, 0));
+                }
+                let part = joined.parts.iter().find(|part| part.name == function.input.name)?;
+                Some((kernel, part.start))
+            })
+        };
+        let debug = self.debug(self.linked.iter().map(place));
+        let kernels: Vec<Kernel<'_>> =
+            joined.iter().map(|(own, joined)| Kernel { input: own.input, joined }).collect();
+        let (cubin, sizes) = cubin::link(
+            self.program,
+            &kernels,
+            self.target,
+            &self.options.arguments,
+            lines.as_ref(),
+            debug.as_ref(),
+        )?;
+        let kernels = joined.iter().map(|(own, joined)| self.report_of_executable(*own, joined)).collect();
+        Ok(Linked { cubin, kernels, sizes, lacks_files })
+    }
+
+    fn report_of_executable(&self, own: LinkFunction<'_>, joined: &Joined) -> LinkedKernel {
         let part = |part: &Part| {
-            let code = linked.iter().find(|f| !f.code.entry && f.input.name == part.name).map(|f| f.code);
-            let mut frame = code.map_or(Frame::default(), |code| Frame::of(&code.resources));
+            let code = self.linked.iter().find(|f| !f.code.entry && f.input.name == part.name);
+            let mut frame = code.map_or(Frame::default(), |f| Frame::of(&f.code.resources));
             if !part.is_apart {
                 frame.bytes = 0;
             }
@@ -274,39 +353,9 @@ pub fn link_watched(
             frame: Frame { bytes: joined.frame_bytes, ..Frame::of(&own.code.resources) },
             resources: joined.kernel.resources,
             bank_2_bytes: joined.constants.len() as u32,
-            handles: joined.kernel.attributes.handles.counts(env, own.input),
+            handles: joined.kernel.attributes.handles.counts(self.env, own.input),
             parts: parts.into_iter().map(|(_, part)| part).collect(),
         }
-    });
-    let reports = reports.collect();
-    let kernels: Vec<Kernel<'_>> =
-        joined.iter().map(|(own, joined)| Kernel { input: own.input, joined }).collect();
-    let lines = positions.map(|mut positions| {
-        let place = |name: &str, entry: bool| {
-            linked.iter().position(|f| f.input.entry == entry && f.input.name == name)
-        };
-        for (own, joined) in &joined {
-            let parts = joined.parts.iter().filter_map(|part| Some((place(&part.name, false)?, part.start)));
-            let pieces = place(&own.input.name, own.input.entry).map(|at| (at, 0)).into_iter().chain(parts);
-            let pieces = pieces.map(|(at, start)| (compiled_items[at], linked[at].code, start));
-            positions.add_code(db, pieces);
-        }
-        positions.finish(text)
-    });
-    // A function that several kernels contain is described at its position in the first one.
-    let place = |function: &LinkFunction<'_>| {
-        joined.iter().enumerate().find_map(|(kernel, (own, joined))| {
-            if own.code.entry == function.code.entry {
-                return (own.input.name == function.input.name).then_some((kernel, 0));
-            }
-            let part = joined.parts.iter().find(|part| part.name == function.input.name)?;
-            Some((kernel, part.start))
-        })
-    };
-    let debug = debug(linked.iter().map(place).collect());
-    match cubin::link(&program, &kernels, &target, &options.arguments, lines.as_ref(), debug.as_ref()) {
-        Ok((cubin, sizes)) => Ok(Linked { cubin, kernels: reports, sizes, lacks_files }),
-        Err(error) => Err(not_linked(error)),
     }
 }
 

@@ -33,8 +33,9 @@ use data::{Data, Referent, Reloc};
 use elf::{Body, Format, Image, SectionId};
 use note::{Caller, Unwound};
 use numbers::R_CUDA_64;
+use rustc_hash::FxHashMap;
 use sections::{About, Loaded, Tables};
-use symbols::{Names, SharedPlace};
+use symbols::{Names, SharedPlace, shared_places};
 
 /// A function to link: its input (for parameters and launch bounds) and its code.
 #[derive(Clone, Copy, Debug)]
@@ -86,9 +87,13 @@ struct Linker<'a> {
     program: &'a Program<'a>,
     kernels: &'a [Kernel<'a>],
     functions: &'a [LinkFunction<'a>],
+    /// The place of each function in `functions`.
+    by_name: FxHashMap<&'a str, usize>,
     options: &'a Options,
     target: &'static Target,
     image: Image,
+    /// The shared variables of executables for debuggers.
+    shared_places: Vec<SharedPlace>,
     /// The section and offset of each variable in `env.variables`, if it has memory.
     places: Vec<Option<(SectionId, u64)>>,
 }
@@ -107,9 +112,11 @@ impl<'a> Linker<'a> {
             program,
             kernels,
             functions,
+            by_name: functions.iter().enumerate().map(|(i, f)| (f.code.name.as_str(), i)).collect(),
             options,
             target,
             image: Image::default(),
+            shared_places: shared_places(env, kernels),
             places: vec![None; env.variables.len()],
         }
     }
@@ -161,12 +168,11 @@ impl<'a> Linker<'a> {
             .collect();
         let sections = debug.map_or(&[][..], |debug| &debug.sections);
         let (mut debug_bytes, mut debug_relocs) = (Vec::new(), Vec::new());
-        let places = self.shared_places();
         let address = |function: Option<usize>, symbol| {
             let is_meant = |place: &&SharedPlace| {
                 place.symbol == symbol && function.is_none_or(|function| function == place.function)
             };
-            places.iter().find(is_meant).map(|place| place.start)
+            self.shared_places.iter().find(is_meant).map(|place| place.start)
         };
         for section in sections {
             let (bytes, relocs) = section.resolved(&self.env.variables, &address);

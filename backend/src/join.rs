@@ -138,7 +138,7 @@ impl<'a> Program<'a> {
     /// A kernel or a function, followed by the functions that it may call, and whether it may call functions through their
     /// addresses.
     fn reached(&self, root: LinkFunction<'a>, sm: Sm) -> Result<(Vec<Piece<'a>>, bool), CodegenError> {
-        let mut pieces: Vec<Piece<'a>> = vec![Piece { index: None, function: root, start: 0, tables: 0 }];
+        let mut pieces = vec![Piece::alone(root)];
         let mut reached: Vec<u32> = Vec::new();
         let mut seen = FxHashSet::default();
         let mut any_address = false;

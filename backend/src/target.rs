@@ -180,6 +180,13 @@ pub struct AddressRelocations {
     pub lowest_byte: u32,
 }
 
+impl AddressRelocations {
+    /// The relocation of one half of the address, in an instruction.
+    pub fn half(&self, high: bool) -> u32 {
+        if high { self.high } else { self.low }
+    }
+}
+
 /// Properties of the hardware that a cubin states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cubin {

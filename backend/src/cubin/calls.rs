@@ -6,7 +6,7 @@ use super::linkable::{Named, Open};
 use super::{LinkFunction, Linker};
 use crate::abi::{self, Preserved};
 use crate::driver::OVERWRITES;
-use crate::input::{Env, Linkage, Operand, Param, Stmt, Symbol as Name};
+use crate::input::{Linkage, Operand, Param, Stmt, Symbol as Name};
 use crate::ori::ir::{File, Reg};
 use ptx_isa::{FormId, ScalarType};
 use std::iter;
@@ -17,12 +17,12 @@ impl Linker<'_> {
         let in_code = open.iter().flatten().filter(|reloc| reloc.takes_function(self.target));
         let in_code = in_code.flat_map(|reloc| iter::once(reloc.named).chain(reloc.alias));
         let in_data = self.initial_symbols().filter_map(|symbol| match symbol {
-            Name::Function(i) => Some((i, by_index(self.env, i)?)),
+            Name::Function(i) => Some((i, by_index(i)?)),
             _ => None,
         });
         let in_data = in_data.flat_map(|(i, named)| iter::once(named).chain(self.alias(i, named)));
         let unified = (0..).zip(&self.env.functions).filter(|(_, f)| f.unified.is_some());
-        let unified = unified.filter_map(|(i, _)| by_index(self.env, i));
+        let unified = unified.filter_map(|(i, _)| by_index(i));
         let mut taken: Vec<Named> = in_code.chain(in_data).chain(unified).collect();
         taken.sort_unstable();
         taken.dedup();
@@ -107,7 +107,7 @@ impl Linker<'_> {
         let in_data = open.iter().enumerate().flat_map(|(i, relocs)| {
             let reached = linker.reached_through_data(i, relocs).into_iter();
             reached.filter_map(move |function| {
-                let named = by_index(linker.env, function)?;
+                let named = by_index(function)?;
                 Some((i, linker.alias(function, named).unwrap_or(named)))
             })
         });
@@ -170,7 +170,7 @@ impl Linker<'_> {
 }
 
 /// Finds the function with an index in the module.
-pub(super) type ByIndex<'f> = dyn Fn(&Env, u32) -> Option<Named> + 'f;
+pub(super) type ByIndex<'f> = dyn Fn(u32) -> Option<Named> + 'f;
 
 /// The variable whose address a statement writes to a register.
 fn moved_variable(stmt: &Stmt) -> Option<u32> {

@@ -2,7 +2,7 @@
 
 use super::Linker;
 use super::elf::SectionId;
-use super::numbers::{FUNCTION_ADDRESS, KERNEL_ADDRESS, R_CUDA_64, R_CUDA_G8_0, R_CUDA_G64};
+use super::numbers::{ADDRESS, KERNEL_ADDRESS, R_CUDA_64, R_CUDA_G8_0, R_CUDA_G64};
 use crate::CodegenError;
 use crate::input::{Init, InitReloc, Linkage, SrcId, Symbol as Name, Variable};
 use crate::layout::{self, Slot};
@@ -128,7 +128,7 @@ impl Linker<'_> {
     pub(super) fn function_address(&self, function: u32) -> AddressRelocations {
         match self.env.functions.get(function as usize) {
             Some(signature) if signature.entry => KERNEL_ADDRESS,
-            _ if !self.options.linking.is_object() => FUNCTION_ADDRESS,
+            _ if !self.options.linking.is_object() => ADDRESS,
             _ => self.target.cubin.function_address,
         }
     }
@@ -156,7 +156,7 @@ impl Linker<'_> {
                     let kinds = self.function_address(function);
                     let kind = kind_of(v, reloc, [kinds.whole, kinds.lowest_byte])?;
                     let own = self.function(function).filter(|_| !self.options.linking.is_object());
-                    let symbol = own.unwrap_or(Referent::Extern(Slot::Function(function)));
+                    let symbol = own.map_or(Referent::Extern(Slot::Function(function)), Referent::Kernel);
                     data.relocs.push(Reloc { at: at + reloc.at, symbol, kind, addend: reloc.addend });
                     continue;
                 }

@@ -19,7 +19,7 @@ use super::unified::{self, UDT_ENTRY, UFT_ENTRY};
 use super::{LinkFunction, Linker, note};
 use crate::assemble::{CodeLink, LinkTo};
 use crate::driver::DriverFunction;
-use crate::input::{Env, Function, Linkage, SrcId, Symbol as Name, Variable};
+use crate::input::{Function, Linkage, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
 use crate::layout::{LITERAL_BYTES, Slot, variable};
 use crate::ori::op::{Descriptors, Link};
@@ -123,19 +123,8 @@ impl Linker<'_> {
             constant_3: bytes(&constants),
             constant_4: 0,
         };
-        let of_name: FxHashMap<&str, usize> =
-            self.functions.iter().enumerate().map(|(i, f)| (f.code.name.as_str(), i)).collect();
-        let by_index = |env: &Env, i: u32| {
-            let signature = env.functions.get(i as usize)?;
-            let stands_for = self.program.stands_for(i);
-            Some(
-                of_name
-                    .get(signature.name.as_str())
-                    .copied()
-                    .or(stands_for.and_then(|name| of_name.get(name).copied()))
-                    .map_or(Named::Foreign(i), Named::Own),
-            )
-        };
+        let named: Vec<Named> = (0..self.env.functions.len() as u32).map(|i| self.named(i)).collect();
+        let by_index = |i: u32| named.get(i as usize).copied();
         let mut code = Vec::new();
         let mut open: Vec<Vec<Open>> = Vec::new();
         for i in 0..self.functions.len() {
@@ -147,16 +136,16 @@ impl Linker<'_> {
         // Other objects may refer to a function by its alias.
         let aliases: Vec<(u32, usize)> = (0..)
             .zip(&self.env.functions)
-            .filter(|(_, signature)| !of_name.contains_key(signature.name.as_str()))
-            .filter_map(|(i, _)| Some((i, *of_name.get(self.program.stands_for(i)?)?)))
+            .filter(|(_, signature)| !self.by_name.contains_key(signature.name.as_str()))
+            .filter_map(|(i, _)| Some((i, self.function(i)?)))
             .collect();
         let unified_foreign = (0..).zip(&self.env.functions).filter(|(_, f)| f.unified.is_some());
-        let unified_foreign = unified_foreign.filter_map(|(i, _)| by_index(self.env, i));
+        let unified_foreign = unified_foreign.filter_map(|(i, _)| by_index(i));
         let mut foreign: Vec<Named> = open
             .iter()
             .flatten()
             .map(|reloc| reloc.named)
-            .chain(self.foreign_in_initialisers(&of_name))
+            .chain(self.foreign_in_initialisers())
             .chain(unified_foreign)
             .filter(|named| matches!(named, Named::Foreign(_) | Named::Driver(_)))
             .collect();
@@ -504,12 +493,11 @@ impl Linker<'_> {
         let ids = table.finish(&mut self.image);
         let id = |named: Named| ids.get(&Key::Named(named)).copied().unwrap_or(SymbolId(0));
 
-        let env = self.env;
         let entries = |relocs: &[Reloc]| -> Vec<u8> {
             let bytes = relocs.iter().flat_map(|reloc| {
                 let named = match reloc.symbol {
                     Referent::Variable(i) => Some(Named::Variable(i)),
-                    Referent::Extern(Slot::Function(i)) => by_index(env, i),
+                    Referent::Extern(Slot::Function(i)) => by_index(i),
                     // Rejected before.
                     Referent::Extern(_) => None,
                     Referent::Kernel(i) => Some(Named::Own(i)),
@@ -727,16 +715,19 @@ impl Linker<'_> {
         inits.flat_map(|init| &init.relocs).map(|reloc| reloc.symbol)
     }
 
-    fn foreign_in_initialisers(&self, of_name: &FxHashMap<&str, usize>) -> Vec<Named> {
+    fn foreign_in_initialisers(&self) -> Vec<Named> {
         let foreign = |symbol: Name| match symbol {
-            Name::Function(i) => {
-                let name = self.env.functions.get(i as usize)?.name.as_str();
-                (!of_name.contains_key(name) && self.program.stands_for(i).is_none())
-                    .then_some(Named::Foreign(i))
-            }
+            Name::Function(i) => Some(self.named(i)).filter(|named| matches!(named, Named::Foreign(_))),
             _ => None,
         };
         self.initial_symbols().filter_map(foreign).collect()
+    }
+
+    /// What a function of the module is in the object.
+    fn named(&self, function: u32) -> Named {
+        let signature = self.env.functions.get(function as usize);
+        let own = signature.and_then(|signature| self.by_name.get(signature.name.as_str()).copied());
+        own.or_else(|| self.function(function)).map_or(Named::Foreign(function), Named::Own)
     }
 
     /// The alias by which the module names a function with code; `None` if it has that name itself.
@@ -751,12 +742,11 @@ impl Linker<'_> {
     fn resolve(
         &self,
         i: usize,
-        by_index: &dyn Fn(&Env, u32) -> Option<Named>,
+        by_index: &dyn Fn(u32) -> Option<Named>,
     ) -> Result<(Vec<u128>, Vec<Open>), CodegenError> {
         let f = self.functions[i];
         let wrong = |what: &str| CodegenError::internal(SrcId(0), "object", what);
         let mut open = Vec::new();
-        let half = |high| if high { R_CUDA_ABS32_HI_32 } else { R_CUDA_ABS32_LO_32 };
         for link in &f.code.links {
             let at = u64::from(link.at) * WORD;
             let mut alias = None;
@@ -764,12 +754,14 @@ impl Linker<'_> {
                 // Already filled in, because the function begins its section.
                 LinkTo::Start | LinkTo::Place(_) | LinkTo::Pointee => continue,
                 LinkTo::Function(function) => {
-                    let named = by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?;
+                    let named = by_index(function).ok_or_else(|| wrong("a function is missing"))?;
                     alias = self.alias(function, named);
                     (self.target.cubin.call_relocation, named, 0)
                 }
                 LinkTo::Driver(function) => (self.target.cubin.call_relocation, Named::Driver(function), 0),
-                LinkTo::Return { place, high } => (half(high), Named::Own(i), i64::from(place) * WORD as i64),
+                LinkTo::Return { place, high } => {
+                    (ADDRESS.half(high), Named::Own(i), i64::from(place) * WORD as i64)
+                }
                 LinkTo::Table(start) => {
                     (R_CUDA_CONST_FIELD21_38, Named::Tables(i), i64::from(start) - TABLE_BIAS)
                 }
@@ -781,10 +773,10 @@ impl Linker<'_> {
                 LinkTo::ConstBytes => (R_CUDA_ABS32_32, Named::ConstBytes, 0),
                 LinkTo::TensorWords => (R_CUDA_ABS32_32, Named::TensorWords, 0),
                 LinkTo::Symbol(Link { symbol: Name::Function(function), offset, high }) => {
-                    let named = by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?;
+                    let named = by_index(function).ok_or_else(|| wrong("a function is missing"))?;
                     alias = self.alias(function, named);
                     let kinds = self.function_address(function);
-                    (if high { kinds.high } else { kinds.low }, named, i64::from(offset))
+                    (kinds.half(high), named, i64::from(offset))
                 }
                 LinkTo::Symbol(Link { symbol, offset, high }) => {
                     let (named, space) = match symbol {
@@ -807,21 +799,14 @@ impl Linker<'_> {
                         }
                         _ => false,
                     };
-                    let kinds = self.target.cubin.function_address;
                     let kind = match space {
                         _ if crate::layout::opaque(self.env, f.input, symbol).is_some() => {
                             self.target.cubin.uniform_relocation
                         }
                         Some(Space::Shared) => R_CUDA_ABS32_32,
                         Some(Space::Const) => R_CUDA_ABS16_32,
-                        _ if is_unified => {
-                            if high {
-                                kinds.high
-                            } else {
-                                kinds.low
-                            }
-                        }
-                        _ => half(high),
+                        _ if is_unified => self.target.cubin.function_address.half(high),
+                        _ => ADDRESS.half(high),
                     };
                     (kind, named, i64::from(offset))
                 }

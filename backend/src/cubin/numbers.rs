@@ -57,11 +57,9 @@ pub(super) const RESERVED_SHARED: &str = ".nv.shared.reserved.0";
 /// The symbol that stands for the size of the `.const` variables of all objects. nvlink defines it.
 pub(super) const CONST_BYTES: &str = ".nv.ptx.const0.size";
 
-/// Relocations of 32 bits of an instruction: an address in shared memory, the halves of a memory address, 16 bits of an
-/// address in a constant bank. Also the offset and bank of a load from a constant bank.
+/// Relocations of 32 bits of an instruction: an address in shared memory, 16 bits of an address in a constant bank. Also
+/// the offset and bank of a load from a constant bank.
 pub(super) const R_CUDA_ABS32_32: u32 = 55;
-pub(super) const R_CUDA_ABS32_LO_32: u32 = 56;
-pub(super) const R_CUDA_ABS32_HI_32: u32 = 57;
 pub(super) const R_CUDA_ABS16_32: u32 = 59;
 pub(super) const R_CUDA_CONST_FIELD19_40: u32 = 64;
 pub(super) const R_CUDA_CONST_FIELD21_38: u32 = 66;
@@ -71,13 +69,10 @@ pub(super) const R_CUDA_CONST_FIELD21_38: u32 = 66;
 pub(super) const KERNEL_ADDRESS: AddressRelocations =
     AddressRelocations { low: 62, high: 63, whole: 35, lowest_byte: 92 };
 
-/// The address of a function in an executable: R_CUDA_ABS32_LO_32, R_CUDA_ABS32_HI_32, R_CUDA_64 and R_CUDA_8_0.
-pub(super) const FUNCTION_ADDRESS: AddressRelocations = AddressRelocations {
-    low: R_CUDA_ABS32_LO_32,
-    high: R_CUDA_ABS32_HI_32,
-    whole: R_CUDA_64,
-    lowest_byte: 76,
-};
+/// An address in memory, or of a function in an executable: R_CUDA_ABS32_LO_32, R_CUDA_ABS32_HI_32, R_CUDA_64 and
+/// R_CUDA_8_0.
+pub(super) const ADDRESS: AddressRelocations =
+    AddressRelocations { low: 56, high: 57, whole: R_CUDA_64, lowest_byte: 76 };
 
 /// Relocations for the indices of textures, samplers (in the upper bits of a word, and as a whole word) and surfaces.
 pub(super) const R_CUDA_TEX_HEADER_INDEX: u32 = 6;

@@ -1,6 +1,5 @@
 //! The contents of `.nv.info`: the properties of the module and of each kernel that the driver needs.
 
-use super::data::Referent;
 use super::elf::SymbolId;
 use super::info::{self, Attribute, Records};
 use super::symbols::Names;
@@ -64,10 +63,7 @@ impl Linker<'_> {
                 LinkTo::Function(i) => self.function(i),
                 _ => None,
             });
-            all.extend(called.filter_map(|callee| match callee {
-                Referent::Kernel(callee) => Some((caller, callee)),
-                _ => None,
-            }));
+            all.extend(called.map(|callee| (caller, callee)));
         }
         all.sort_unstable();
         all.dedup();

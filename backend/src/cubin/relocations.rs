@@ -2,7 +2,7 @@
 
 use super::data::{Referent, Reloc};
 use super::elf::{Body, Image, SectionId, SymbolId};
-use super::numbers::{FUNCTION_ADDRESS, R_CUDA_ABS32_32, SHF_INFO, SHT_REL, SHT_RELA};
+use super::numbers::{ADDRESS, R_CUDA_ABS32_32, SHF_INFO, SHT_REL, SHT_RELA};
 use super::sections::{About, Loaded};
 use super::symbols::Names;
 use super::{LinkFunction, Linker};
@@ -15,11 +15,6 @@ pub(super) const PARAMETERS: &str = ".nv.constant0.";
 
 /// The name of a kernel's code section, without the name of the kernel.
 const CODE: &str = ".text.";
-
-/// The relocation of one half of an address.
-fn half(high: bool) -> u32 {
-    if high { FUNCTION_ADDRESS.high } else { FUNCTION_ADDRESS.low }
-}
 
 /// A relocation section whose entries are written when the symbols are known.
 pub(super) struct PendingRelocs<'n> {
@@ -41,12 +36,14 @@ impl Linker<'_> {
             let relocs = f.code.links.iter().filter_map(|link| {
                 let (symbol, kind, addend) = match link.to {
                     LinkTo::EntrySize(table) => (Referent::EntrySize(table), R_CUDA_ABS32_32, 0),
-                    LinkTo::Function(i) => (self.function(i)?, self.target.cubin.call_relocation, 0),
+                    LinkTo::Function(i) => {
+                        (Referent::Kernel(self.function(i)?), self.target.cubin.call_relocation, 0)
+                    }
                     LinkTo::Return { place, high } => {
-                        (Referent::Kernel(own), half(high), i64::from(place) * WORD as i64)
+                        (Referent::Kernel(own), ADDRESS.half(high), i64::from(place) * WORD as i64)
                     }
                     LinkTo::Symbol(Link { symbol: Symbol::Function(i), offset, high }) => {
-                        (self.function(i)?, half(high), offset.into())
+                        (Referent::Kernel(self.function(i)?), ADDRESS.half(high), offset.into())
                     }
                     _ => return None,
                 };
@@ -59,10 +56,8 @@ impl Linker<'_> {
     }
 
     /// The function with a section of its own that an index in the module names, by its name or an alias.
-    pub(super) fn function(&self, index: u32) -> Option<Referent> {
-        let name = self.program.stands_for(index)?;
-        let own = self.functions.iter().position(|f| !f.input.entry && f.code.name == name)?;
-        Some(Referent::Kernel(own))
+    pub(super) fn function(&self, index: u32) -> Option<usize> {
+        self.by_name.get(self.program.stands_for(index)?).copied()
     }
 
     /// Adds placeholders for the relocations of a section. Relocations with and without addends are in separate

@@ -199,9 +199,8 @@ impl Linker<'_> {
             let (align, bytes) = (globals.zeroed_align, globals.zeroed_bytes);
             self.zero_section(".nv.global".into(), SHF_WRITE | SHF_ALLOC, align, bytes)
         });
-        let places = self.shared_places();
-        let debug_shared = (!places.is_empty()).then(|| {
-            let common = places.iter().filter(|place| place.is_common);
+        let debug_shared = (!self.shared_places.is_empty()).then(|| {
+            let common = self.shared_places.iter().filter(|place| place.is_common);
             let end = common.map(|place| place.end).max().unwrap_or(0);
             self.zero_section(".nv_debug.shared".into(), SHF_WRITE | SHF_ALLOC, 16, end)
         });

@@ -1,10 +1,10 @@
 //! The symbol table: sections, variables, kernels.
 
-use super::Linker;
 use super::elf::{Binding, Image, SectionId, Symbol, SymbolId, SymbolKind};
 use super::numbers::{STO_CUDA_ENTRY, STO_CUDA_MANAGED, STO_CUDA_RESERVED_SHARED};
 use super::sections::{About, Loaded};
-use crate::input::Symbol as Name;
+use super::{Kernel, Linker};
+use crate::input::{Env, Symbol as Name};
 use crate::layout::{self, Slot};
 use crate::ori::op::Descriptors;
 use ptx_isa::Space;
@@ -18,6 +18,30 @@ pub(super) struct SharedPlace {
     pub(super) end: u64,
     /// A function or several kernels name it.
     pub(super) is_common: bool,
+}
+
+/// The shared variables that debuggers need to know.
+pub(super) fn shared_places(env: &Env, kernels: &[Kernel<'_>]) -> Vec<SharedPlace> {
+    let mut places: Vec<SharedPlace> = Vec::new();
+    for (function, kernel) in kernels.iter().enumerate() {
+        for &(symbol, start) in &kernel.joined.shared {
+            let Some(v) = layout::variable(env, kernel.input, symbol) else { continue };
+            let is_same = |place: &&mut SharedPlace| {
+                place.symbol == symbol && (place.function == function || matches!(symbol, Name::Global(_)))
+            };
+            match places.iter_mut().find(is_same) {
+                Some(place) => place.is_common = true,
+                None => places.push(SharedPlace {
+                    function,
+                    symbol,
+                    start: start.into(),
+                    end: u64::from(start).saturating_add(v.size),
+                    is_common: !kernel.input.entry,
+                }),
+            }
+        }
+    }
+    places
 }
 
 /// Symbols that other sections refer to.
@@ -261,34 +285,9 @@ impl Linker<'_> {
         }
     }
 
-    /// The shared variables of executables for debuggers.
-    pub(super) fn shared_places(&self) -> Vec<SharedPlace> {
-        let mut places: Vec<SharedPlace> = Vec::new();
-        for (function, kernel) in self.kernels.iter().enumerate() {
-            for &(symbol, start) in &kernel.joined.shared {
-                let Some(v) = layout::variable(self.env, kernel.input, symbol) else { continue };
-                let is_same = |place: &&mut SharedPlace| {
-                    place.symbol == symbol
-                        && (place.function == function || matches!(symbol, Name::Global(_)))
-                };
-                match places.iter_mut().find(is_same) {
-                    Some(place) => place.is_common = true,
-                    None => places.push(SharedPlace {
-                        function,
-                        symbol,
-                        start: start.into(),
-                        end: u64::from(start).saturating_add(v.size),
-                        is_common: !kernel.input.entry,
-                    }),
-                }
-            }
-        }
-        places
-    }
-
     /// Adds the symbols of shared variables.
     fn shared_symbols(&self, symbols: &mut Vec<Symbol>, loaded: &Loaded) {
-        for place in self.shared_places() {
+        for place in &self.shared_places {
             let own = loaded.shared.iter().find(|(function, _)| *function == place.function);
             let own = own.map(|(_, section)| *section).filter(|_| !place.is_common);
             let input = self.kernels[place.function].input;

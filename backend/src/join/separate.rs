@@ -56,12 +56,6 @@ struct Common<'p, 'a> {
     tables: FxHashMap<&'a str, u32>,
 }
 
-/// The places of a kernel's shared variables.
-struct Own {
-    starts: FxHashMap<(Option<usize>, u32), u32>,
-    end: u64,
-}
-
 impl<'a> Program<'a> {
     /// The kernels and functions, each alone in its section, with the resources of all functions that it may call. Their
     /// remaining links name functions.
@@ -118,7 +112,7 @@ impl<'p, 'a> Common<'p, 'a> {
             self.handles.start = self.handles.start.max(parameters_end(&pieces[0], self.target));
         }
         if self.uses_dynamic(&pieces[1..]) {
-            self.dynamic = self.dynamic.max(self.own_shared(pieces).end);
+            self.dynamic = self.dynamic.max(self.own_shared(pieces).static_bytes);
         }
     }
 
@@ -128,44 +122,44 @@ impl<'p, 'a> Common<'p, 'a> {
     }
 
     /// Places the shared variables of a kernel after those of the functions that it may call.
-    fn own_shared(&self, pieces: &[Piece<'a>]) -> Own {
+    fn own_shared(&self, pieces: &[Piece<'a>]) -> Shared {
         let env = self.program.env;
         let known = pieces.iter().flat_map(|piece| {
             shared_of(env, piece).filter_map(|(symbol, _)| self.shared.get(&key(&piece.function, symbol)))
         });
-        let mut own =
-            Own { starts: FxHashMap::default(), end: known.map(|place| place.1).max().unwrap_or(0) };
+        let mut end = known.map(|place| place.1).max().unwrap_or(0);
+        let mut starts = FxHashMap::default();
         let kernel = &pieces[0];
         let mut dynamic = Vec::new();
         for (symbol, variable) in shared_of(env, kernel) {
-            let (place, index) = (place_of(symbol), key(&kernel.function, symbol));
+            let (place, index) = (owned(0, symbol), key(&kernel.function, symbol));
             if layout::is_dynamic(variable) {
                 dynamic.push(place);
             } else if let Some(&(start, _)) = self.shared.get(&index) {
-                own.starts.insert(place, start);
-            } else if !own.starts.contains_key(&place) {
-                let (start, _) = place_after(&mut own.end, variable, self.target);
-                own.starts.insert(place, start);
+                starts.insert(place, start);
+            } else {
+                starts.entry(place).or_insert_with(|| place_after(&mut end, variable, self.target).0);
             }
         }
-        own.end = layout::end_of_static(env, shared_of(env, kernel).map(|found| found.1), own.end);
+        end = layout::end_of_static(env, shared_of(env, kernel).map(|found| found.1), end);
         if self.uses_dynamic(&pieces[1..]) {
-            own.end = own.end.max(self.dynamic);
+            end = end.max(self.dynamic);
         }
-        let start = self.target.shared_base + u32::try_from(own.end).unwrap_or(u32::MAX >> 1);
-        own.starts.extend(dynamic.into_iter().map(|place| (place, start)));
-        own
+        let start = address(end, self.target);
+        starts.extend(dynamic.into_iter().map(|place| (place, start)));
+        Shared { starts, static_bytes: end }
     }
 
     /// The shared variables of a function.
-    fn common_shared(&self, piece: &Piece<'a>) -> FxHashMap<(Option<usize>, u32), u32> {
-        let dynamic = self.target.shared_base + u32::try_from(self.dynamic).unwrap_or(u32::MAX >> 1);
+    fn common_shared(&self, piece: &Piece<'a>) -> Shared {
+        let dynamic = address(self.dynamic, self.target);
         let place = |(symbol, variable): (Symbol, &Variable)| {
             let known = self.shared.get(&key(&piece.function, symbol)).map(|place| place.0);
             let start = if layout::is_dynamic(variable) { Some(dynamic) } else { known };
-            Some((place_of(symbol), start?))
+            Some((owned(0, symbol), start?))
         };
-        shared_of(self.program.env, piece).filter_map(place).collect()
+        let starts = shared_of(self.program.env, piece).filter_map(place).collect();
+        Shared { starts, static_bytes: 0 }
     }
 
     fn placed(&self, mut pieces: Vec<Piece<'a>>) -> Result<Joined, CodegenError> {
@@ -173,8 +167,7 @@ impl<'p, 'a> Common<'p, 'a> {
         let own = pieces[0].function;
         let (shared, handles, bank, tables);
         if own.input.entry {
-            let placed = self.own_shared(&pieces);
-            shared = Shared { starts: placed.starts, static_bytes: placed.end };
+            shared = self.own_shared(&pieces);
             let callees = &pieces[1..];
             let any_handle = callees.iter().any(|piece| has_handles(program, piece));
             let mut words = if any_handle { self.handles.clone() } else { HandleWords::default() };
@@ -189,7 +182,7 @@ impl<'p, 'a> Common<'p, 'a> {
             tables = constants.add(&own);
             bank = constants;
         } else {
-            shared = Shared { starts: self.common_shared(&pieces[0]), static_bytes: 0 };
+            shared = self.common_shared(&pieces[0]);
             handles = self.handles.clone();
             tables = self.tables.get(&*own.input.name).copied().unwrap_or(0);
             bank = self.bank.clone();
@@ -218,25 +211,27 @@ impl<'p, 'a> Common<'p, 'a> {
 }
 
 fn key<'a>(function: &LinkFunction<'a>, symbol: Symbol) -> SharedKey<'a> {
+    owned(&function.input.name, symbol)
+}
+
+/// A variable with the owner of the local ones.
+fn owned<T>(owner: T, symbol: Symbol) -> (Option<T>, u32) {
     match symbol {
-        Symbol::Local(i) => (Some(&function.input.name), i),
+        Symbol::Local(i) => (Some(owner), i),
         Symbol::Global(i) | Symbol::Param(i) | Symbol::Return(i) | Symbol::Function(i) => (None, i),
     }
 }
 
-/// The key of a variable in [`Shared`], of a piece that is the first one.
-fn place_of(symbol: Symbol) -> (Option<usize>, u32) {
-    match symbol {
-        Symbol::Local(i) => (Some(0), i),
-        Symbol::Global(i) | Symbol::Param(i) | Symbol::Return(i) | Symbol::Function(i) => (None, i),
-    }
+/// The address of an offset in the block's shared memory.
+fn address(offset: u64, target: &Target) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX >> 1) + target.shared_base
 }
 
 /// Places a static variable after the others. Returns its address and its end.
 fn place_after(end: &mut u64, variable: &Variable, target: &Target) -> (u32, u64) {
     let start = end.next_multiple_of(u64::from(variable.align.max(1)));
     *end = start.saturating_add(variable.size);
-    (u32::try_from(start).unwrap_or(u32::MAX >> 1) + target.shared_base, *end)
+    (address(start, target), *end)
 }
 
 fn has_handles(program: &Program<'_>, piece: &Piece<'_>) -> bool {
