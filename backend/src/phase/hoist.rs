@@ -220,6 +220,8 @@ fn cost(sm: Sm, inst: &Inst) -> u32 {
     }
     match any_form(sm, &inst.op).map(|id| sass::form(id).class) {
         None => 0,
+        // A special register takes as long as these.
+        _ if matches!(inst.op, Op::S2r { .. }) => 8,
         Some(Class::Xu | Class::Fp64 | Class::Fp64Compare) => 8,
         Some(_) => 1,
     }

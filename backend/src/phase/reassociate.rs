@@ -5,7 +5,8 @@
 //! differ only in their offsets, and so have elements at constant distances whose addresses the compiler of the PTX moved
 //! out of a loop. They need one register, and scheduling knows that the accesses do not overlap.
 //!
-//! A 64-bit address that is one value plus a constant, `x + 80`, becomes `x` in the same way.
+//! A 64-bit address that is one value plus a constant, `x + 80`, becomes `x` in the same way. If a product is added to
+//! such a sum, as in `(x + 80) + row * stride`, the accesses at the new address add the 80.
 //!
 //! Before and after: SSA. Sums are changed in place, and equal ones are merged; dead code elimination removes unused
 //! sums.
@@ -27,8 +28,8 @@ const DEEPEST: usize = 8;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
-    let rooms = rooms(func, cfg);
     let (defs, uses) = (context.analyses.defs(func), context.analyses.uses(func));
+    let rooms = rooms(func, cfg, uses);
     let mut moved = vec![0; func.values.len()];
     for &b in &cfg.order {
         for i in 0..func.block(b).insts.len() {
@@ -38,7 +39,9 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
             if room.uses == 0 || room.uses != uses[v.index()] {
                 continue;
             }
-            if is_sum(func, v, inst) {
+            if let Some(addend) = addend_of_product(inst) {
+                moved[v.index()] = moved[addend.index()];
+            } else if is_sum(func, v, inst) {
                 let (terms, constant) = without_constants(func, defs, &inst.srcs);
                 if constant != 0 && room.takes(i64::from(constant)) {
                     func.block_mut(b).insts[i].srcs = terms;
@@ -85,35 +88,62 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
 /// The range of constants that all accesses through an address can add to their offsets.
 #[derive(Clone)]
 struct Room {
-    /// How often the value is used as an address.
+    /// How often the value is used as an address, or is added to a product that is only an address.
     uses: u32,
     least: i64,
     most: i64,
 }
 
 impl Room {
+    fn add(&mut self, least: i64, most: i64) {
+        self.uses += 1;
+        self.least = self.least.max(least);
+        self.most = self.most.min(most);
+    }
+
     fn takes(&self, constant: i64) -> bool {
         (self.least..=self.most).contains(&constant)
     }
 }
 
 /// Indexed by value.
-fn rooms(func: &Function, cfg: &Cfg) -> Vec<Room> {
+fn rooms(func: &Function, cfg: &Cfg, uses: &[u32]) -> Vec<Room> {
     let mut rooms = vec![Room { uses: 0, least: i64::MIN, most: i64::MAX }; func.values.len()];
-    for inst in cfg.order.iter().flat_map(|&b| &func.block(b).insts) {
+    // A product comes after its addend, and after it the accesses at its address.
+    for inst in cfg.order.iter().rev().flat_map(|&b| func.block(b).insts.iter().rev()) {
         for n in 0..2 {
             let mut op = inst.op;
             if let Some(v) = address(inst, n)
                 && let Some((offset, offsets)) = offset_mut(&mut op, n)
             {
-                let room = &mut rooms[v.index()];
-                room.uses += 1;
-                room.least = room.least.max(offsets.start() - i64::from(*offset));
-                room.most = room.most.min(offsets.end() - i64::from(*offset));
+                let offset = i64::from(*offset);
+                rooms[v.index()].add(offsets.start() - offset, offsets.end() - offset);
+            }
+        }
+        if let Some(addend) = addend_of_product(inst)
+            && let Some(Dst::Value(v)) = inst.dsts.first()
+        {
+            let own = rooms[v.index()].clone();
+            if own.uses == uses[v.index()] {
+                rooms[addend.index()].add(own.least, own.most);
             }
         }
     }
     rooms
+}
+
+/// The value that an instruction adds to a product, if it does nothing else.
+fn addend_of_product(inst: &Inst) -> Option<Value> {
+    let is_product = match inst.op {
+        Op::Imad { .. } => true,
+        Op::ImadWide { x, .. } => !x,
+        _ => false,
+    };
+    let alone = is_product && inst.guard.is_true() && inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink);
+    match inst.srcs.get(2)? {
+        Src { kind: SrcKind::Value(v), mods: SrcMods::NONE } => Some(*v).filter(|_| alone),
+        _ => None,
+    }
 }
 
 /// The value that is source `n` of a memory operation.

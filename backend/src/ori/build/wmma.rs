@@ -212,18 +212,18 @@ impl<'a> Lowering<'a> {
             let first = self.multiply_add(place, Src::imm(fragment.each), Src::ZERO);
             (first, self.multiply_add(row, Src::imm(bits / 8), Src::ZERO))
         };
+        // The offset in the matrix is computed first, because it is often the same for all matrices of a loop.
         let base = match target {
             Target::Wide { address, offset, generic } => {
-                let start = self.pair(address);
-                let start = self.add_pair(start, [within, Src::ZERO]);
-                let start = self.pack(&start);
-                let address = self.multiply_wide(false, line, stride, start);
-                Target::Wide { address, offset, generic }
+                let within = self.pack(&[within, Src::ZERO]);
+                let place = self.multiply_wide(false, line, stride, within);
+                let (start, place) = (self.pair(address), self.pair(place));
+                let address = self.add_pair(start, place);
+                Target::Wide { address: self.pack(&address), offset, generic }
             }
             Target::Shared { address, base, offset } => {
-                let start = self.add(address, within);
-                let address = self.multiply_add(line, stride, start);
-                Target::Shared { address, base, offset }
+                let place = self.multiply_add(line, stride, within);
+                Target::Shared { address: self.add(address, place), base, offset }
             }
             _ => return self.unsupported(instr, "a matrix in this state space"),
         };
