@@ -38,6 +38,7 @@ pub use crate::lower::functions;
 pub use crate::lower::statics::whole_env;
 use crate::lower::{function, has_body, lower};
 use crate::module::{architecture, header, is_for_debuggers, module};
+use crate::product_waits;
 use crate::reach::{aliasee, used_functions};
 
 /// A compiled function, or the reason why it could not be compiled.
@@ -448,7 +449,7 @@ pub fn compile_diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
         return findings::finish(db, file, all, &Suppressions::of(db, file));
     }
     for &item in items(db, file) {
-        let found = compile_diagnostic(db, item).into_iter().chain(product_waits(db, item));
+        let found = compile_diagnostic(db, item).into_iter().chain(product_wait_notes(db, item));
         all.extend(found.map(|d| d.shifted(item.offset(db))));
     }
     findings::finish(db, file, all, &Suppressions::of(db, file))
@@ -574,23 +575,36 @@ pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
 
 /// Why `setmaxnreg` of a function is ignored.
 pub fn kept_registers(db: &dyn Db, item: Item<'_>) -> Option<Fixed> {
+    if !contains(db, item, &[FormId::Setmaxnreg]) {
+        return None;
+    }
     compile_function(db, item).as_deref()?.as_ref().ok()?.attributes.changes_registers?.err()
 }
 
 /// The statements before which the code of a function waits for `wgmma` products although the program does not ask for
 /// it, relative to the item.
 pub fn added_waits(db: &dyn Db, item: Item<'_>) -> Vec<TextRange> {
-    let (Some(input), Some(Ok(code)), Some(options)) =
-        (function(db, item), compile_function(db, item).as_deref(), backend_options(db, item.file(db)))
+    if !contains(db, item, &product_waits::PRODUCTS) {
+        return Vec::new();
+    }
+    let (Some(Ok(code)), Some(options)) =
+        (compile_function(db, item).as_deref(), backend_options(db, item.file(db)))
     else {
         return Vec::new();
     };
     let map = &lower(db, item).map;
-    let waits = crate::product_waits::added_waits(input, code, sass::Sm(options.sm.number as u8));
+    let waits = product_waits::added_waits(code, sass::Sm(options.sm.number as u8));
     waits.into_iter().filter_map(|at| map.statement(at)).collect()
 }
 
-fn product_waits(db: &dyn Db, item: Item<'_>) -> impl Iterator<Item = Diagnostic> {
+/// Whether a function contains one of these instructions. To ask first spares compiling functions that are inlined
+/// everywhere.
+fn contains(db: &dyn Db, item: Item<'_>, forms: &[FormId]) -> bool {
+    let is_one = |stmt: &Stmt| matches!(stmt, Stmt::Instr(instr) if forms.contains(&instr.opcode.form));
+    function(db, item).as_ref().is_some_and(|input| input.body.iter().any(is_one))
+}
+
+fn product_wait_notes(db: &dyn Db, item: Item<'_>) -> impl Iterator<Item = Diagnostic> {
     let message =
         "the compiler waits here for `wgmma` products, because the statement accesses their registers";
     let ranges = added_waits(db, item).into_iter();
