@@ -2,8 +2,9 @@
 //!
 //! A loop is unrolled if its only exit test is at its end and compares an induction variable with constant step against
 //! a loop-invariant limit. If the trip count is known and small, the loop becomes straight-line code. If it is known and
-//! larger, the new loop does several iterations at a time, a divisor of the trip count. Otherwise shorter and shorter
-//! pieces precede the loop. A guard before each checks that enough iterations are left:
+//! larger, the new loop does several iterations at a time, a divisor of the trip count. Otherwise, if the test reads the
+//! variable after the step, shorter and shorter pieces precede the loop. A guard before each checks that enough
+//! iterations are left:
 //!
 //! ```text
 //!        guard: are four iterations left? ──── no ─┐

@@ -210,7 +210,9 @@ impl Counted {
             Some(all) if let Some(iterations) = divisor(all, (LONGEST_DIVIDED / size.max(1)) as u32) => {
                 vec![Piece { iterations, repeats: true }]
             }
-            _ if self.cost(func) <= self.most_cost(func)
+            // ptxas keeps other loops whose test reads the variable before the step.
+            _ if self.offset == self.step as u32
+                && self.cost(func) <= self.most_cost(func)
                 && (!self.is_kept_together(func) && !self.returns_loads(func) || agree()) =>
             {
                 PIECES.to_vec()

@@ -84,6 +84,14 @@ fn loops_of_known_turns_become_straight() {
 }
 
 #[test]
+fn the_test_of_an_unknown_trip_count_reads_the_next_number() {
+    let of_next = counting("%v0", "0x4", "LT", "c[0x0][0x210]");
+    let of_this = of_next.replace("AND %v2,", "AND %v1,");
+    assert!(is_unrolled(&of_next) && !is_unrolled(&of_this));
+    assert!(is_unrolled(&counting("RZ", "0x4", "LT", "0x10").replace("AND %v2,", "AND %v1,")));
+}
+
+#[test]
 fn other_loops_take_four_turns_while_so_many_are_left() {
     check(
         &counting("%v0", "0x4", "NE", "c[0x0][0x210]"),
