@@ -536,7 +536,7 @@ fn counterpart(func: &Function, inst: &Inst) -> Option<Inst> {
             // The low word is the same; ptxas only uses this operation.
             Op::Uimad { sign: Sign::S32 }
         }
-        Op::ImadWide { sign, x: false } => {
+        Op::ImadWide { sign, x: false } if inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink) => {
             number.filter(|i| *i == 0).into_iter().for_each(|i| srcs.swap(i, 1));
             Op::UimadWide { sign }
         }

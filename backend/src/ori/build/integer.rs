@@ -81,6 +81,21 @@ impl<'a> Lowering<'a> {
         self.wide(2, Op::ImadWide { sign: sign_of(signed), x: false }, &[a, b, c])
     }
 
+    /// `a * b + c` of unsigned integers and the carry.
+    fn multiply_wide_carry_out(&mut self, a: Src, b: Src, c: Src) -> (Src, Src) {
+        let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
+        let (dst, carry) = (self.new_value(File::R, 2), self.new_value(File::P, 1));
+        let op = Op::ImadWide { sign: Sign::U32, x: false };
+        self.push(Inst::new(op, &[Dst::Value(dst), Dst::Value(carry)], &[a, b, c], self.src));
+        (dst.into(), carry.into())
+    }
+
+    /// `a * b + c + carry` of unsigned integers.
+    fn multiply_wide_last(&mut self, a: Src, b: Src, c: Src, carry: Src) -> Src {
+        let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
+        self.wide(2, Op::ImadWide { sign: Sign::U32, x: true }, &[a, b, c, carry])
+    }
+
     /// `a + b` and the carry.
     pub(super) fn add_carry_out(&mut self, a: Src, b: Src) -> (Src, Src) {
         let (dst, carry) = (self.new_value(File::R, 1), self.new_value(File::P, 1));
@@ -287,19 +302,7 @@ impl<'a> Lowering<'a> {
 
     /// High 64 bits of the 128-bit product.
     pub(super) fn multiply_high_pair(&mut self, signed: bool, a: [Src; 2], b: [Src; 2]) -> [Src; 2] {
-        // No partial sum overflows: (2^32 - 1)^2 + 2^32 - 1 < 2^64.
-        let low = self.multiply_wide(false, a[0], b[0], Src::ZERO);
-        let carried = self.part(low, 1);
-        let addend = self.pack(&[carried, Src::ZERO]);
-        let middle = self.multiply_wide(false, a[0], b[1], addend);
-        let [middle_low, middle_high] = self.pair(middle);
-        let addend = self.pack(&[middle_low, Src::ZERO]);
-        let other = self.multiply_wide(false, a[1], b[0], addend);
-        let other_high = self.part(other, 1);
-        let addend = self.pack(&[middle_high, Src::ZERO]);
-        let top = self.multiply_wide(false, a[1], b[1], addend);
-        let top = self.pair(top);
-        let mut high = self.add_pair(top, [other_high, Src::ZERO]);
+        let mut high = self.multiply_high_unsigned(a, b);
         if signed {
             // A negative factor, read as unsigned, is too large by 2^64, so the product is too large by 2^64 times the
             // other factor.
@@ -310,6 +313,30 @@ impl<'a> Lowering<'a> {
             }
         }
         high
+    }
+
+    fn multiply_high_unsigned(&mut self, a: [Src; 2], b: [Src; 2]) -> [Src; 2] {
+        let is_word = |factor: [Src; 2]| known(factor[1]) == Some(0);
+        let (a, b) = if is_word(a) { (b, a) } else { (a, b) };
+        if is_word(a) || b.iter().all(|half| known(*half) == Some(0)) {
+            return [Src::ZERO; 2];
+        }
+        let low = self.multiply_wide(false, a[0], b[0], Src::ZERO);
+        let carried = self.part(low, 1);
+        if is_word(b) {
+            // The sum does not overflow: (2^32 - 1)^2 + 2^32 - 1 < 2^64.
+            let addend = self.pack(&[carried, Src::ZERO]);
+            let high = self.multiply_wide(false, a[1], b[0], addend);
+            return [self.part(high, 1), Src::ZERO];
+        }
+        let cross = self.multiply_wide(false, a[1], b[0], Src::ZERO);
+        let (cross, carry) = self.multiply_wide_carry_out(a[0], b[1], cross);
+        let carry = self.add_last(Src::ZERO, Src::ZERO, carry);
+        let [middle, upper] = self.pair(cross);
+        let (_, middle_carry) = self.add_carry_out(carried, middle);
+        let addend = self.pack(&[upper, carry]);
+        let high = self.multiply_wide_last(a[1], b[1], addend, middle_carry);
+        self.pair(high)
     }
 
     /// `mul24` and `mad24`.
