@@ -6,6 +6,7 @@
 use super::divide::double;
 use super::float::{magnitude, negated, rounding};
 use super::integer::lut;
+use super::operand::known;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::Src;
 use crate::ori::op::{Bool, FCmp, ICmp, MufuFunc, Op, Round, Routine};
@@ -32,13 +33,11 @@ impl<'a> Lowering<'a> {
         }
         let result = match instr.form() {
             FormId::SqrtF64 => self.root_of_double(a),
-            FormId::RcpF64 => {
-                let one = self.pack(&[Src::ZERO, Src::imm(ONE)]);
-                self.quotient_of_doubles(one, a)
-            }
+            FormId::RcpF64 => self.reciprocal_of_double(a),
             _ => {
                 let b = self.source(instr, 2, ty)?;
-                self.quotient_of_doubles(a, b)
+                let is_one = self.pair(a).map(known) == [Some(0), Some(ONE)];
+                if is_one { self.reciprocal_of_double(b) } else { self.quotient_of_doubles(a, b) }
             }
         };
         self.result(instr, result)
@@ -92,14 +91,32 @@ impl<'a> Lowering<'a> {
         let quotient = self.dmul(a, inverse);
         let rest = self.dfma(quotient, negated(b), a);
         let fast = self.dfma(inverse, rest, quotient);
-        // Read as fp32, the high word of an infinite or NaN quotient is a NaN, and so is that of a divisor whose
-        // reciprocal is denormal. The product with zero preserves the NaN.
-        let (high_a, high_b, high) = (self.part(a, 1), self.part(b, 1), self.part(fast, 1));
-        let seen = self.ffma(Round::Rn, high_b, Src::ZERO, high);
-        let normal = self.fcompare(FCmp::Gt, false, magnitude(seen), Src::imm(LEAST_NORMAL));
+        let normal = self.quotient_is_normal(fast, b);
+        let high_a = self.part(a, 1);
         let op = Op::Fsetp { cmp: FCmp::Geu, ftz: false, bool_: Bool::And };
         let easy = self.pred(op, &[magnitude(high_a), Src::imm(LEAST_DIVIDEND), normal]);
         self.unless(fast, easy.not(), 2, |this| this.compute_double(Routine::QuotientF64, &[a, b]))
+    }
+
+    /// The refined reciprocal is already rounded correctly, because the division of other numbers depends on that.
+    fn reciprocal_of_double(&mut self, b: Src) -> Src {
+        let b = self.double_in_register(b);
+        let fast = self.refined_reciprocal(b);
+        let normal = self.quotient_is_normal(fast, b);
+        self.unless(fast, normal.not(), 2, |this| {
+            let one = this.pack(&[Src::ZERO, Src::imm(ONE)]);
+            let one = this.double_in_register(one);
+            this.compute_double(Routine::QuotientF64, &[one, b])
+        })
+    }
+
+    /// Whether neither the computed quotient nor the reciprocal of `b` is denormal, infinite or a NaN.
+    fn quotient_is_normal(&mut self, quotient: Src, b: Src) -> Src {
+        // Read as fp32, the high word of an infinite or NaN quotient is a NaN, and so is that of a divisor whose
+        // reciprocal is denormal. The product with zero preserves the NaN.
+        let (high_b, high) = (self.part(b, 1), self.part(quotient, 1));
+        let seen = self.ffma(Round::Rn, high_b, Src::ZERO, high);
+        self.fcompare(FCmp::Gt, false, magnitude(seen), Src::imm(LEAST_NORMAL))
     }
 
     /// The reciprocal of the square root of `a`, which is normal: the estimate and a step of third order.

@@ -685,8 +685,9 @@ fn doubles() -> Vec<[u64; 4]> {
 #[test]
 fn double_division_is_exact() {
     type Case = (&'static str, fn(f64, f64) -> f64);
-    let cases: [Case; 3] = [
+    let cases: [Case; 4] = [
         ("div.rn.f64 %fd9, %fd1, %fd2", |a, b| a / b),
+        ("div.rn.f64 %fd9, 0d3ff0000000000000, %fd1", |a, _| 1.0 / a),
         ("rcp.rn.f64 %fd9, %fd1", |a, _| 1.0 / a),
         ("sqrt.rn.f64 %fd9, %fd1", |a, _| a.sqrt()),
     ];
