@@ -30,6 +30,8 @@ pub struct Together {
     united: Vec<Option<usize>>,
     /// For each block, whether threads may end there while others continue.
     last: Vec<bool>,
+    /// For each block, whether groups of threads that a branch has separated meet at its start.
+    meets: Vec<bool>,
 }
 
 impl Together {
@@ -43,8 +45,7 @@ impl Together {
         barriers_hold: bool,
     ) -> Together {
         let count = func.blocks.len();
-        let mut result =
-            Together { apart: vec![!func.entry; count], united: vec![None; count], last: vec![false; count] };
+        let mut result = Together { apart: vec![!func.entry; count], ..Together::everywhere(func) };
         if !func.entry {
             return result;
         }
@@ -99,7 +100,12 @@ impl Together {
     /// The result as if threads never separated.
     pub fn everywhere(func: &Function) -> Together {
         let count = func.blocks.len();
-        Together { apart: vec![false; count], united: vec![None; count], last: vec![false; count] }
+        Together {
+            apart: vec![false; count],
+            united: vec![None; count],
+            last: vec![false; count],
+            meets: vec![false; count],
+        }
     }
 
     /// The index of the first instruction of the block at which all threads that have not ended are together, at most
@@ -111,6 +117,12 @@ impl Together {
     /// Whether all threads that have not ended reach the block together.
     pub fn at_start(&self, b: BlockId) -> bool {
         self.from(b) == Some(0)
+    }
+
+    /// Whether all threads that have not ended come to the block together and from the same block, so that a phi there
+    /// has the same argument for all of them.
+    pub fn come_one_way(&self, cfg: &Cfg, b: BlockId) -> bool {
+        self.at_start(b) && !self.meets[b.index()] && cfg.preds(b).iter().all(|pred| self.at_end(*pred))
     }
 
     /// Whether they reach the end of the block together; its branch may separate them.
@@ -145,6 +157,7 @@ impl Together {
             }
             for_each_successor(walk.func, at, |to| {
                 let ends = walk.barriers.end(walk.dom, first, to);
+                self.meets[to.index()] |= ends;
                 if !ends && std::mem::replace(&mut walk.seen[to.index()], number) != number {
                     let of_group = sides.iter().any(|side| walk.dom.dominates(*side, to));
                     self.apart[to.index()] |= !of_group;

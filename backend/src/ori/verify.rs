@@ -485,8 +485,8 @@ impl Check<'_> {
     fn changing_values(&mut self, b: BlockId, cfg: &Cfg, together: &Together, changing: &[bool]) {
         let func = self.func;
         let block = func.block(b);
-        let all_come = together.at_start(b) && cfg.preds(b).iter().all(|pred| together.at_end(*pred));
-        for phi in block.phis.iter().filter(|phi| changing[phi.dst.index()] && !all_come) {
+        let one_way = together.come_one_way(cfg, b);
+        for phi in block.phis.iter().filter(|phi| changing[phi.dst.index()] && !one_way) {
             let reason = "threads on another path may overwrite the uniform register";
             self.error(b, format!("phi %v{}", phi.dst.0), reason);
         }

@@ -263,12 +263,11 @@ impl Search<'_> {
         }
         for &b in &self.cfg.order {
             let block = self.func.block(b);
-            let is_together = self.together.at_start(b);
             let from = self.together.from(b);
-            let all_come = || self.cfg.preds(b).iter().all(|pred| self.together.at_end(*pred));
+            let one_way = !block.phis.is_empty() && self.together.come_one_way(self.cfg, b);
             for (i, phi) in block.phis.iter().enumerate() {
                 state.defs[phi.dst.index()] = Some(Def::Phi(b, i as u32));
-                if is_together && self.could(phi.dst) && all_come() {
+                if one_way && self.could(phi.dst) {
                     state.choose(phi.dst);
                 }
             }
