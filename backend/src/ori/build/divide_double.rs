@@ -6,7 +6,6 @@
 use super::divide::double;
 use super::float::{magnitude, negated, rounding};
 use super::integer::lut;
-use super::operand::known;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::Src;
 use crate::ori::op::{Bool, FCmp, ICmp, MufuFunc, Op, Round, Routine};
@@ -17,6 +16,8 @@ use smallvec::SmallVec;
 const ONE: u32 = 0x3ff0_0000;
 const LEAST_NORMAL: u32 = 0x0010_0000;
 const INFINITY: u32 = 0x7ff0_0000;
+/// What ptxas adds to the high word of a number for the low word of its reciprocal's estimate.
+const RECIPROCAL_LOW: u32 = 0x0030_0402;
 /// The least high word of a dividend whose remainder is certainly normal: exponent 54.
 const LEAST_DIVIDEND: u32 = 0x0360_0000;
 
@@ -36,8 +37,7 @@ impl<'a> Lowering<'a> {
             FormId::RcpF64 => self.reciprocal_of_double(a),
             _ => {
                 let b = self.source(instr, 2, ty)?;
-                let is_one = self.pair(a).map(known) == [Some(0), Some(ONE)];
-                if is_one { self.reciprocal_of_double(b) } else { self.quotient_of_doubles(a, b) }
+                self.quotient_of_doubles(a, b)
             }
         };
         self.result(instr, result)
@@ -71,13 +71,11 @@ impl<'a> Lowering<'a> {
         self.pack(&halves)
     }
 
-    /// The refined reciprocal of `b`, from the unit's estimate of its high word.
-    fn refined_reciprocal(&mut self, b: Src) -> Src {
+    /// The refined reciprocal of `b`, from the unit's estimate of its high word and the low word `low`.
+    fn refined_reciprocal(&mut self, b: Src, low: Src) -> Src {
         let high = self.part(b, 1);
         let high = self.mufu(MufuFunc::Rcp64h, high);
-        // If all bits of the significand are ones, the estimate must not be below the exact reciprocal. The least bit
-        // ensures this if the unit gives exactly one half.
-        let estimate = self.pack(&[Src::imm(1), high]);
+        let estimate = self.pack(&[low, high]);
         let error = self.dfma(estimate, negated(b), double(1.0));
         let error = self.dfma(error, error, error);
         let inverse = self.dfma(estimate, error, estimate);
@@ -87,36 +85,37 @@ impl<'a> Lowering<'a> {
 
     fn quotient_of_doubles(&mut self, a: Src, b: Src) -> Src {
         let (a, b) = (self.double_in_register(a), self.double_in_register(b));
-        let inverse = self.refined_reciprocal(b);
+        // If all bits of the significand are ones, the estimate must not be below the exact reciprocal. The least bit
+        // ensures this if the unit gives exactly one half.
+        let inverse = self.refined_reciprocal(b, Src::imm(1));
         let quotient = self.dmul(a, inverse);
         let rest = self.dfma(quotient, negated(b), a);
         let fast = self.dfma(inverse, rest, quotient);
-        let normal = self.quotient_is_normal(fast, b);
-        let high_a = self.part(a, 1);
+        // Read as fp32, the high word of an infinite or NaN quotient is a NaN, and so is that of a divisor whose
+        // reciprocal is denormal. The product with zero preserves the NaN.
+        let (high_a, high_b, high) = (self.part(a, 1), self.part(b, 1), self.part(fast, 1));
+        let seen = self.ffma(Round::Rn, high_b, Src::ZERO, high);
+        let normal = self.fcompare(FCmp::Gt, false, magnitude(seen), Src::imm(LEAST_NORMAL));
         let op = Op::Fsetp { cmp: FCmp::Geu, ftz: false, bool_: Bool::And };
         let easy = self.pred(op, &[magnitude(high_a), Src::imm(LEAST_DIVIDEND), normal]);
         self.unless(fast, easy.not(), 2, |this| this.compute_double(Routine::QuotientF64, &[a, b]))
     }
 
-    /// The refined reciprocal is already rounded correctly, because the division of other numbers depends on that.
+    /// The steps are those of ptxas: the same sum is the low word of the estimate and, read as fp32, tells whether the
+    /// reciprocal is normal.
     fn reciprocal_of_double(&mut self, b: Src) -> Src {
         let b = self.double_in_register(b);
-        let fast = self.refined_reciprocal(b);
-        let normal = self.quotient_is_normal(fast, b);
-        self.unless(fast, normal.not(), 2, |this| {
+        let high = self.part(b, 1);
+        let low = self.add(high, Src::imm(RECIPROCAL_LOW));
+        let fast = self.refined_reciprocal(b, low);
+        let op = Op::Fsetp { cmp: FCmp::Geu, ftz: false, bool_: Bool::And };
+        let least = Src::imm(RECIPROCAL_LOW + LEAST_NORMAL);
+        let easy = self.pred(op, &[magnitude(low), least, Src::TRUE]);
+        self.unless(fast, easy.not(), 2, |this| {
             let one = this.pack(&[Src::ZERO, Src::imm(ONE)]);
             let one = this.double_in_register(one);
             this.compute_double(Routine::QuotientF64, &[one, b])
         })
-    }
-
-    /// Whether neither the computed quotient nor the reciprocal of `b` is denormal, infinite or a NaN.
-    fn quotient_is_normal(&mut self, quotient: Src, b: Src) -> Src {
-        // Read as fp32, the high word of an infinite or NaN quotient is a NaN, and so is that of a divisor whose
-        // reciprocal is denormal. The product with zero preserves the NaN.
-        let (high_b, high) = (self.part(b, 1), self.part(quotient, 1));
-        let seen = self.ffma(Round::Rn, high_b, Src::ZERO, high);
-        self.fcompare(FCmp::Gt, false, magnitude(seen), Src::imm(LEAST_NORMAL))
     }
 
     /// The reciprocal of the square root of `a`, which is normal: the estimate and a step of third order.
