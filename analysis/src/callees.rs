@@ -54,8 +54,8 @@ pub(crate) fn shares(db: &dyn Db, file: SourceFile) -> bool {
 pub(crate) fn shares_with_unknown_callers<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     let (file, name) = (item.file(db), item.name(db));
     let functions = &module(db, file).env.functions;
-    let is_own = |index: &&u32| functions.get(**index as usize).is_some_and(|own| own.name == *name);
-    let own = || taken_addresses(db, file).iter().copied().find(|index| is_own(&index));
+    let is_own = |index: u32| functions.get(index as usize).is_some_and(|own| own.name == *name);
+    let own = || taken_addresses(db, file).iter().copied().find(|&index| is_own(index));
     shares(db, file) && own().is_some_and(|own| with_callees(db, file, false, |callees| callees.share(own)))
 }
 

@@ -122,8 +122,7 @@ fn any_callable<'db>(db: &'db dyn Db, file: SourceFile, holds: impl Fn(Item<'db>
 #[salsa::tracked]
 fn watches_itself<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     let Some(function) = function(db, item).as_ref() else { return true };
-    function.body.iter().any(|statement| {
-        let Stmt::Instr(instruction) = statement else { return false };
+    function.instrs().any(|instruction| {
         let opcode = &instruction.opcode;
         let strong = [Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Mmio];
         match opcode.form {
@@ -201,8 +200,7 @@ fn known(db: &dyn Db, file: SourceFile, index: u32) -> Option<Known> {
 #[salsa::tracked]
 fn waits_itself<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     let Some(function) = function(db, item).as_ref() else { return true };
-    function.body.iter().any(|statement| {
-        let Stmt::Instr(instruction) = statement else { return false };
+    function.instrs().any(|instruction| {
         let form = instruction.opcode.form;
         ptx_isa::form(form).facts.has(Facts::CONVERGENT) && form != FormId::Activemask
     })
@@ -214,8 +212,7 @@ fn calls_by_address<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
 }
 
 fn has_call_by_address(function: &Function) -> bool {
-    function.body.iter().any(|statement| {
-        let Stmt::Instr(instruction) = statement else { return false };
+    function.instrs().any(|instruction| {
         let called = |operand: &Operand| matches!(operand, Operand::Symbol(Symbol::Function(_), 0));
         instruction.opcode.form == FormId::Call && !instruction.operands.iter().any(called)
     })
@@ -600,8 +597,7 @@ pub fn added_waits(db: &dyn Db, item: Item<'_>) -> Vec<TextRange> {
 /// Whether a function contains one of these instructions. To ask first spares compiling functions that are inlined
 /// everywhere.
 fn contains(db: &dyn Db, item: Item<'_>, forms: &[FormId]) -> bool {
-    let is_one = |stmt: &Stmt| matches!(stmt, Stmt::Instr(instr) if forms.contains(&instr.opcode.form));
-    function(db, item).as_ref().is_some_and(|input| input.body.iter().any(is_one))
+    function(db, item).as_ref().is_some_and(|input| input.contains(forms))
 }
 
 fn product_wait_notes(db: &dyn Db, item: Item<'_>) -> impl Iterator<Item = Diagnostic> {
@@ -625,8 +621,7 @@ pub fn doubles(db: &Database, file: SourceFile) -> Vec<TextSize> {
     for item in functions(db, file) {
         let (lowered, offset) = (lower(db, item), item.offset(db));
         let Some(function) = &lowered.function else { continue };
-        let doubles = function.body.iter().filter_map(|statement| {
-            let Stmt::Instr(instr) = statement else { return None };
+        let doubles = function.instrs().filter_map(|instr| {
             let double = instr.opcode.types().any(|ty| ty == ScalarType::F64);
             let at = lowered.map.statement(instr.src).filter(|_| double)?.start() + offset;
             let is_expanded = matches!(instr.opcode.form, FormId::Cvt | FormId::Testp);

@@ -174,6 +174,7 @@ pub fn link_watched(
         return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
     }
     let has_debug = options.lines != LineTables::Never && (options.debug || is_for_debuggers(db, file));
+    let by_name: FxHashMap<&str, LinkFunction<'_>> = linked.iter().map(|f| (&*f.input.name, *f)).collect();
     let compiled = Compiled {
         db,
         file,
@@ -181,6 +182,7 @@ pub fn link_watched(
         env,
         program: &program,
         linked: &linked,
+        by_name,
         items: &compiled_items,
         target: &target,
         row,
@@ -201,6 +203,7 @@ struct Compiled<'m, 'db> {
     env: &'m Env,
     program: &'m Program<'m>,
     linked: &'m [LinkFunction<'m>],
+    by_name: FxHashMap<&'m str, LinkFunction<'m>>,
     /// The item of each function in `linked`.
     items: &'m [Item<'db>],
     target: &'m ptx_backend::Options,
@@ -258,16 +261,41 @@ impl<'m> Compiled<'m, '_> {
         Ok(Linked { cubin, kernels: self.reports_of_object(), sizes, lacks_files })
     }
 
+    /// The function at an index of [`Env::functions`], if it is among those to link.
+    fn of(&self, index: u32) -> Option<LinkFunction<'m>> {
+        self.by_name.get(&*self.env.functions[index as usize].name).copied()
+    }
+
+    /// Functions with sections of their own, in the order in which ptxas prints them.
+    fn in_order_of_sections(&self) -> Vec<LinkFunction<'m>> {
+        let bodies = |index| self.of(index).map(|of| of.input);
+        let ordered = in_order_of_objects(self.env, &bodies, &taken_in_order(self.env, &bodies), false);
+        ordered.into_iter().filter_map(|index| self.of(index)).collect()
+    }
+
+    /// The kernels, in the order in which ptxas writes them.
+    fn kernels_in_order(&self) -> Vec<LinkFunction<'m>> {
+        let all = 0..self.env.functions.len() as u32;
+        let kernel = |index| self.of(index).filter(|of| of.code.entry);
+        // Functions count even if no kernel needs them.
+        let bodies: Vec<Option<&Function>> = all
+            .clone()
+            .map(|index| function(self.db, body_of(self.db, self.file, index)?).as_deref())
+            .collect();
+        let bodies = |index: u32| bodies.get(index as usize).copied().flatten();
+        let mut kernels: Vec<u32> = all.filter(|&index| kernel(index).is_some()).collect();
+        sort_kernels(&mut kernels, &bodies, &taken_in_order(self.env, &bodies));
+        kernels.into_iter().filter_map(kernel).collect()
+    }
+
     fn reports_of_object(&self) -> Vec<LinkedKernel> {
-        let by_name: FxHashMap<&str, &LinkFunction<'_>> =
-            self.linked.iter().map(|function| (&*function.input.name, function)).collect();
-        let of = |index: u32| by_name.get(&*self.env.functions[index as usize].name).copied();
-        let bodies = |index| of(index).map(|of| of.input);
+        let bodies = |index| self.of(index).map(|of| of.input);
         let taken = taken_in_order(self.env, &bodies);
         let report = |index| {
-            let function = of(index)?;
+            let function = self.of(index)?;
             let is_whole = self.options.extensible && function.input.entry;
-            let all = is_whole.then(|| join::shared_bytes(self.env, index, &of, &taken, self.row));
+            let all = is_whole
+                .then(|| join::shared_bytes(self.env, index, &|index| self.of(index), &taken, self.row));
             let shared_bytes = all.unwrap_or_default().max(function.code.resources.shared_bytes);
             Some(LinkedKernel {
                 name: function.input.name.clone(),
@@ -286,12 +314,12 @@ impl<'m> Compiled<'m, '_> {
 
     fn executable(&self) -> Result<Linked, CodegenError> {
         let joined: Vec<(LinkFunction<'m>, Joined)> = if self.target.linking.is_joined() {
-            let kernels = kernels_in_order(self.db, self.file, self.env, self.linked).into_iter();
+            let kernels = self.kernels_in_order().into_iter();
             kernels
                 .map(|kernel| Ok((kernel, self.program.join(kernel, self.row)?)))
                 .collect::<Result<_, _>>()?
         } else {
-            let ordered = in_order_of_sections(self.env, self.linked);
+            let ordered = self.in_order_of_sections();
             let separate = self.program.separate(&ordered, self.row)?;
             ordered.into_iter().zip(separate).collect()
         };
@@ -357,35 +385,6 @@ impl<'m> Compiled<'m, '_> {
             parts: parts.into_iter().map(|(_, part)| part).collect(),
         }
     }
-}
-
-/// Functions with sections of their own, in the order in which ptxas prints them.
-fn in_order_of_sections<'l>(env: &Env, linked: &[LinkFunction<'l>]) -> Vec<LinkFunction<'l>> {
-    let by_name: FxHashMap<&str, LinkFunction<'l>> = linked.iter().map(|f| (&*f.input.name, *f)).collect();
-    let of = |index: u32| by_name.get(&*env.functions[index as usize].name).copied();
-    let bodies = |index| of(index).map(|of| of.input);
-    let ordered = in_order_of_objects(env, &bodies, &taken_in_order(env, &bodies), false);
-    ordered.into_iter().filter_map(of).collect()
-}
-
-/// The kernels among these functions, in the order in which ptxas writes them.
-fn kernels_in_order<'l>(
-    db: &Database,
-    file: SourceFile,
-    env: &Env,
-    linked: &[LinkFunction<'l>],
-) -> Vec<LinkFunction<'l>> {
-    let all = 0..env.functions.len() as u32;
-    let by_name: FxHashMap<&str, LinkFunction<'l>> =
-        linked.iter().filter(|f| f.code.entry).map(|f| (&*f.input.name, *f)).collect();
-    let kernel = |index: u32| by_name.get(&*env.functions[index as usize].name).copied();
-    // Functions count even if no kernel needs them.
-    let bodies: Vec<Option<&Function>> =
-        all.clone().map(|index| function(db, body_of(db, file, index)?).as_deref()).collect();
-    let bodies = |index: u32| bodies.get(index as usize).copied().flatten();
-    let mut kernels: Vec<u32> = all.filter(|&index| kernel(index).is_some()).collect();
-    sort_kernels(&mut kernels, &bodies, &taken_in_order(env, &bodies));
-    kernels.into_iter().filter_map(kernel).collect()
 }
 
 /// The functions to link: kernels, and functions that are still called or whose addresses are taken after inlining. If

@@ -4,7 +4,7 @@
 //! itself. So phases that only pass on a statement's number also pass on its copy number. [`Unrolled`] describes the
 //! order of the copied iterations of a loop.
 
-use crate::input::{Function, SrcId, Stmt};
+use crate::input::{Function, SrcId};
 
 /// The numbering of statement copies in a function: the number of its statements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,10 +25,7 @@ impl Statements {
     }
 
     pub fn of(function: &Function) -> Statements {
-        let numbers = function.body.iter().filter_map(|stmt| match stmt {
-            Stmt::Instr(instr) => Some(instr.src.0),
-            Stmt::Label(_) => None,
-        });
+        let numbers = function.instrs().map(|instr| instr.src.0);
         Statements::new(numbers.max().map_or(0, |last| last.saturating_add(1)))
     }
 

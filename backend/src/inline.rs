@@ -139,11 +139,7 @@ impl Callees<'_, '_> {
 }
 
 fn operands(function: &Function) -> impl Iterator<Item = &Operand> {
-    let instructions = function.body.iter().filter_map(|stmt| match stmt {
-        Stmt::Instr(instr) => Some(instr),
-        Stmt::Label(_) => None,
-    });
-    instructions.flat_map(|instr| &instr.operands)
+    function.instrs().flat_map(|instr| &instr.operands)
 }
 
 /// Inlines functions for which it pays or is necessary. `None` if no call is replaced.
@@ -359,7 +355,7 @@ impl<'a> Inliner<'_, 'a> {
         }
         let may = |callee: &&Function| fits(callee) && !(self.callees.recursive)(index);
         let size = (self.callees.bodies)(index).filter(may).map(|callee| {
-            let own = callee.body.iter().filter(|stmt| matches!(stmt, Stmt::Instr(_))).count();
+            let own = callee.instrs().count();
             let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
             for callee in callee.body.iter().filter_map(call_of) {
                 *calls.entry(callee).or_default() += 1;
@@ -678,10 +674,7 @@ fn fits(function: &Function) -> bool {
     !function.entry
         && words.all(|param| !abi::is_open(param) && (param.reg.is_some() || param.ty != ScalarType::Pred))
         && function.locals.iter().all(|variable| is_own(variable) && variable.init.is_none())
-        && function.body.iter().all(|stmt| match stmt {
-            Stmt::Label(_) => true,
-            Stmt::Instr(instr) => statement_fits(instr),
-        })
+        && function.instrs().all(statement_fits)
 }
 
 /// Parameters of kernels are in another memory than those of functions. A function frees the stack memory that it

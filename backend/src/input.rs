@@ -7,7 +7,7 @@
 //! never wrong code.
 
 use crate::abi::{Known, Preserved};
-use ptx_isa::{Opcode, PtxVersion, ScalarType, Sm, Space, SpecialReg, TypeKind};
+use ptx_isa::{FormId, Opcode, PtxVersion, ScalarType, Sm, Space, SpecialReg, TypeKind};
 use smallvec::SmallVec;
 
 /// The ordinal of a statement in its function, in text order. Labels and declarations do not count.
@@ -269,6 +269,18 @@ pub struct Function {
     pub preserved: Preserved,
 }
 
+impl Function {
+    /// The statements of the body without labels.
+    pub fn instrs(&self) -> impl Iterator<Item = &Instr> {
+        self.body.iter().filter_map(Stmt::instr)
+    }
+
+    /// Whether the body has an instruction of one of these forms.
+    pub fn contains(&self, forms: &[FormId]) -> bool {
+        self.instrs().any(|instr| forms.contains(&instr.opcode.form))
+    }
+}
+
 /// The positions of `.pragma "nounroll"`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Nounroll {
@@ -344,6 +356,15 @@ pub struct LabelId(pub u32);
 pub enum Stmt {
     Label(LabelId),
     Instr(Instr),
+}
+
+impl Stmt {
+    pub fn instr(&self) -> Option<&Instr> {
+        match self {
+            Stmt::Instr(instr) => Some(instr),
+            Stmt::Label(_) => None,
+        }
+    }
 }
 
 /// New numbers for the entities that statements name, used when the statements become part of another function.

@@ -217,10 +217,10 @@ fn check_constants(lists: u32, all: u32) -> Result<(), CodegenError> {
 
 /// The size of the shared variables that the code of a kernel and of the functions that it may call uses, as in a whole
 /// program. `of`: the functions with code, by their index in [`Env::functions`].
-pub fn shared_bytes<'l, 'a: 'l>(
+pub fn shared_bytes<'a>(
     env: &Env,
     kernel: u32,
-    of: &dyn Fn(u32) -> Option<&'l LinkFunction<'a>>,
+    of: &dyn Fn(u32) -> Option<LinkFunction<'a>>,
     taken: &[u32],
     target: &Target,
 ) -> u32 {
@@ -228,7 +228,7 @@ pub fn shared_bytes<'l, 'a: 'l>(
     let callees = calls::reached(kernel, &bodies, taken);
     let pieces: Vec<Piece<'_>> = std::iter::once(kernel)
         .chain(callees)
-        .filter_map(|index| Some(Piece { index: Some(index), function: *of(index)?, start: 0, tables: 0 }))
+        .filter_map(|index| Some(Piece { index: Some(index), function: of(index)?, start: 0, tables: 0 }))
         .collect();
     u32::try_from(Shared::new(env, &pieces, target).static_bytes).unwrap_or(u32::MAX)
 }

@@ -1,6 +1,6 @@
 //! Properties of a function's matrix instructions for the attributes of its kernels.
 
-use crate::input::{Function, Operand, Stmt};
+use crate::input::{Function, Operand};
 use crate::ori::ir::{self, TensorUse};
 use crate::ori::op::Op;
 use ptx_isa::SpecialReg;
@@ -16,10 +16,9 @@ impl MatrixUse {
     pub(crate) fn of(func: &Function, code: &ir::Function) -> MatrixUse {
         let insts = code.blocks.iter().flat_map(|block| &block.insts);
         let tensor = if code.facts.tensor.has(TensorUse::SPARSE) { SPARSE_IN_TENSOR_MEMORY } else { 0 };
-        let wmma = |stmt: &Stmt| matches!(stmt, Stmt::Instr(instr) if instr.opcode.form.mnemonic() == "wmma");
         MatrixUse {
             sparse: insts.fold(tensor, |all, inst| all | sparse(&inst.op)),
-            wmma: func.body.iter().any(wmma),
+            wmma: func.instrs().any(|instr| instr.opcode.form.mnemonic() == "wmma"),
         }
     }
 
@@ -59,5 +58,5 @@ pub(crate) fn reads_reserved_shared(func: &Function) -> bool {
             )
         )
     };
-    func.body.iter().any(|stmt| matches!(stmt, Stmt::Instr(instr) if instr.operands.iter().any(is_read)))
+    func.instrs().any(|instr| instr.operands.iter().any(is_read))
 }

@@ -2,7 +2,7 @@
 
 use crate::CodegenError;
 use crate::Options;
-use crate::input::{Env, Function as Input, Instr, Launch, Operand, Signature, Stmt, Symbol};
+use crate::input::{Env, Function as Input, Instr, Launch, Operand, Signature, Symbol};
 use crate::occupancy::warps_with;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::Function;
@@ -98,13 +98,7 @@ pub enum Fixed {
 /// The maximum number of registers that a thread may start with, if the function's `setmaxnreg` is honored; `None` for
 /// a function without it. The launch bounds or options must state the number.
 pub(crate) fn starts_with(env: &Env, func: &Input, options: &Options) -> Option<Result<u32, Fixed>> {
-    let instrs = || {
-        func.body.iter().filter_map(|stmt| match stmt {
-            Stmt::Instr(instr) => Some(instr),
-            Stmt::Label(_) => None,
-        })
-    };
-    if instrs().all(|instr| instr.opcode.form != FormId::Setmaxnreg) {
+    if !func.contains(&[FormId::Setmaxnreg]) {
         return None;
     }
     let launch = &func.launch;
@@ -121,7 +115,7 @@ pub(crate) fn starts_with(env: &Env, func: &Input, options: &Options) -> Option<
     Some(match () {
         () if options.linking.is_object() => Err(Fixed::Linked),
         () if options.shows_registers => Err(Fixed::Debugged),
-        () if !func.entry || instrs().any(is_unknown_call) => Err(Fixed::Called),
+        () if !func.entry || func.instrs().any(is_unknown_call) => Err(Fixed::Called),
         () if !is_known => Err(Fixed::Unknown),
         () => Ok(limit(launch, options)),
     })

@@ -393,12 +393,7 @@ impl Program {
         never: &[SrcId],
     ) -> Result<Program, Wrong> {
         let (graph, runs) = graph(function);
-        let instrs = |run: &std::ops::Range<usize>| {
-            function.body[run.clone()].iter().filter_map(|stmt| match stmt {
-                Stmt::Instr(instr) => Some(instr),
-                Stmt::Label(_) => None,
-            })
-        };
+        let instrs = |run: &std::ops::Range<usize>| function.body[run.clone()].iter().filter_map(Stmt::instr);
         let sources: Vec<Vec<SrcId>> = match unrolled {
             [] => Vec::new(),
             _ => runs.iter().map(|run| instrs(run).map(|instr| instr.src).collect()).collect(),

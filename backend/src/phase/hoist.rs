@@ -213,15 +213,17 @@ impl Invariants {
     }
 }
 
-/// The cost in issue slots. An instruction of a unit that takes many cycles per warp is worth a register by itself.
+/// The cost in issue slots. An instruction of a unit that takes many cycles per warp, or that reads a special register,
+/// is worth a register by itself.
 fn cost(sm: Sm, inst: &Inst) -> u32 {
     if let Op::Compute { routine } = inst.op {
         return crate::runtime::body(routine).insts.len() as u32;
     }
+    if let Op::S2r { .. } = inst.op {
+        return 8;
+    }
     match any_form(sm, &inst.op).map(|id| sass::form(id).class) {
         None => 0,
-        // A special register takes as long as these.
-        _ if matches!(inst.op, Op::S2r { .. }) => 8,
         Some(Class::Xu | Class::Fp64 | Class::Fp64Compare) => 8,
         Some(_) => 1,
     }

@@ -569,8 +569,7 @@ impl<'a> Lowering<'a> {
             self.exit();
             return Ok(());
         }
-        let is_return = |stmt: &&Stmt| matches!(stmt, Stmt::Instr(instr) if instr.opcode.form == FormId::Ret);
-        let returns = self.func.body.iter().filter(is_return).count() as u32;
+        let returns = self.func.instrs().filter(|instr| instr.opcode.form == FormId::Ret).count() as u32;
         if returns <= 1 {
             return self.leave();
         }

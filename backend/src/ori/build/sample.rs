@@ -80,7 +80,7 @@ impl Sample {
         let suffixes: Vec<&str> = parts.collect();
         let opcode = ptx_isa::resolve(mnemonic, &suffixes).unwrap_or_else(|e| panic!("{name}: {e:?}"));
         let operands = split(operands).into_iter().map(|o| self.operand(o)).collect();
-        let src = SrcId(self.func.body.iter().filter(|s| matches!(s, Stmt::Instr(_))).count() as u32);
+        let src = SrcId(self.func.instrs().count() as u32);
         self.func.body.push(Stmt::Instr(Instr { src, opcode, guard, operands }));
     }
 

@@ -9,7 +9,7 @@ use super::ssa::Variable;
 use super::symbol::STACK;
 use super::{Lowering, Result, Statement};
 use crate::abi;
-use crate::input::{Function, Operand, Stmt};
+use crate::input::{Function, Operand};
 use crate::ori::ir::{BlockId, Dst, File, Inst, Src};
 use crate::ori::op::{Op, lut};
 use ptx_isa::{FormId, ScalarType};
@@ -19,13 +19,10 @@ const DEFAULT_ALIGN: u32 = 8;
 
 /// The largest alignment of dynamic stack allocations in a function; `None` if there are none.
 pub(super) fn taken_align(func: &Function) -> Option<u32> {
-    let taken = func.body.iter().filter_map(|stmt| match stmt {
-        Stmt::Instr(instr) => match instr.opcode.form {
-            FormId::Alloca => Some(alignment(instr.operands.get(2))),
-            FormId::Stacksave | FormId::Stackrestore => Some(DEFAULT_ALIGN),
-            _ => None,
-        },
-        Stmt::Label(_) => None,
+    let taken = func.instrs().filter_map(|instr| match instr.opcode.form {
+        FormId::Alloca => Some(alignment(instr.operands.get(2))),
+        FormId::Stacksave | FormId::Stackrestore => Some(DEFAULT_ALIGN),
+        _ => None,
     });
     taken.max()
 }
