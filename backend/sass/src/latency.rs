@@ -42,6 +42,7 @@ pub fn raw(sm: Sm, producer: &Inst, def: &RegUse, consumer: &Inst, read: &RegUse
             let column = match column(sm, consumer, read) {
                 // `R2UR` reads the results of floating-point arithmetic early.
                 Column::Alu if computes_floats(producer) && is_early_move(sm, consumer) => Column::Xu,
+                Column::Half if leaves_half_unit(sm, producer, consumer) => Column::Fma,
                 column => column,
             };
             let row = row as usize;
@@ -203,6 +204,31 @@ pub(crate) fn typical(sm: Sm, producer: &Inst, def: &RegUse, guard: bool) -> u8 
 
 fn computes_floats(inst: &Inst) -> bool {
     matches!(inst.form().mnemonic, "FFMA" | "FMUL" | "FADD" | "HFMA2" | "HMUL2" | "HADD2")
+}
+
+/// The units for halves. A unit's own instructions read its results a cycle earlier than others do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HalfUnit {
+    Arithmetic,
+    Comparison,
+}
+
+/// The unit of an instruction; `None` for `HADD2.F32`, which reads late and whose result is read late.
+fn half_unit(sm: Sm, inst: &Inst) -> Option<HalfUnit> {
+    match inst.class(sm) {
+        Class::Half if ["HSET2", "HSETP2", "HMNMX2", "VHMNMX"].contains(&inst.form().mnemonic) => {
+            Some(HalfUnit::Comparison)
+        }
+        Class::Half => Some(HalfUnit::Arithmetic),
+        _ => None,
+    }
+}
+
+fn leaves_half_unit(sm: Sm, producer: &Inst, consumer: &Inst) -> bool {
+    let unit = half_unit(sm, producer);
+    sm.0 >= 80
+        && matches!(producer.class(sm), Class::Half | Class::HalfToSingle)
+        && (unit.is_none() || unit != half_unit(sm, consumer))
 }
 
 fn is_early_move(sm: Sm, inst: &Inst) -> bool {
@@ -493,6 +519,22 @@ mod tests {
             assert_eq!(distance(sm, compare, "DSETP.GT.AND P1, PT, R2, R4, P0"), guard, "sm_{sm}");
             let early = if sm == 120 { 5 } else { 4 };
             assert_eq!(distance(sm, compare, "SEL R7, RZ, 0x1, !P0"), early, "sm_{sm}");
+        }
+    }
+
+    #[test]
+    fn units_for_halves_read_results_of_each_other_late() {
+        for sm in [80, 86, 90, 100, 120] {
+            let (sum, smaller) = ("HADD2 R2, R4, R5", "HMNMX2 R2, R4, R5, PT");
+            assert_eq!(distance(sm, sum, "HFMA2 R7, R2, R6, R6"), 4, "sm_{sm}");
+            assert_eq!(distance(sm, sum, "HADD2.F32 R7, -RZ, R2.H0_H0"), 5, "sm_{sm}");
+            assert_eq!(distance(sm, sum, "HSET2.BF.LT.AND R7, R2, R6, PT"), 5, "sm_{sm}");
+            let own = if sm == 120 { 5 } else { 4 };
+            assert_eq!(distance(sm, smaller, "HSET2.BF.LT.AND R7, R2, R6, PT"), own, "sm_{sm}");
+            assert_eq!(distance(sm, smaller, "HADD2 R7, R2, R6"), 5, "sm_{sm}");
+            let single = "HADD2.F32 R2, -RZ, R4.H0_H0";
+            assert_eq!(distance(sm, single, "HADD2.F32 R7, -RZ, R2.H0_H0"), 5, "sm_{sm}");
+            assert_eq!(distance(sm, single, "HADD2 R7, R2, R6"), 5, "sm_{sm}");
         }
     }
 
