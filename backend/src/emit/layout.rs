@@ -1,5 +1,6 @@
 //! The order of blocks: which blocks are emitted, and which branches end each.
 //!
+//! Blocks stay in the order of the function, except that threads meet at a higher address than where they set the barrier.
 //! Empty blocks that only jump are skipped. A jump to a block that only exits becomes an `EXIT`. A branch to the next
 //! block becomes a fall-through.
 
@@ -51,9 +52,10 @@ impl Plan {
     pub(super) fn of(func: &Function) -> Plan {
         let resolved: Vec<BlockId> =
             (0..func.blocks.len()).map(|b| resolve(func, BlockId(b as u32))).collect();
-        let order = reachable(func, &resolved);
+        let layout = with_meetings_after_barriers(func);
+        let order = reachable(func, &layout, &resolved);
         let mut position = vec![usize::MAX; func.blocks.len()];
-        func.layout.iter().enumerate().for_each(|(at, block)| position[block.index()] = at);
+        layout.iter().enumerate().for_each(|(at, block)| position[block.index()] = at);
         let mut plan = Plan {
             order,
             leaves: Vec::new(),
@@ -167,19 +169,61 @@ fn resolve(func: &Function, block: BlockId) -> BlockId {
     block
 }
 
+/// The layout, in which each block where threads meet comes after the block that sets its barrier. In code of ptxas, the
+/// target of `BSSY` is always at a higher address; hardware has not been seen with another one.
+fn with_meetings_after_barriers(func: &Function) -> Vec<BlockId> {
+    let mut order = Order { func, before: vec![0; func.blocks.len()], placed: Vec::new(), held: Vec::new() };
+    let all = func.layout.iter().flat_map(|b| meetings(func, *b));
+    all.for_each(|meet| order.before[meet.index()] += 1);
+    for (i, &b) in func.layout.iter().enumerate() {
+        order.add(b);
+        let next = func.layout.get(i + 1);
+        if !next.is_some_and(|next| func.block(b).term.successors().contains(next)) {
+            std::mem::take(&mut order.held).into_iter().for_each(|b| order.add(b));
+        }
+    }
+    order.placed.extend(order.held);
+    order.placed
+}
+
+/// The blocks where threads meet after they set barriers in a block.
+fn meetings(func: &Function, b: BlockId) -> impl Iterator<Item = BlockId> {
+    func.block(b).insts.iter().filter_map(|inst| match inst.op {
+        Op::Bssy { target, .. } => Some(target),
+        _ => None,
+    })
+}
+
+struct Order<'a> {
+    func: &'a Function,
+    /// Indexed by block: the number of blocks that set a barrier for it and are not placed yet.
+    before: Vec<u32>,
+    placed: Vec<BlockId>,
+    /// Blocks that have to wait.
+    held: Vec<BlockId>,
+}
+
+impl Order<'_> {
+    fn add(&mut self, b: BlockId) {
+        if self.before[b.index()] > 0 {
+            self.held.push(b);
+            return;
+        }
+        self.placed.push(b);
+        meetings(self.func, b).for_each(|meet| self.before[meet.index()] -= 1);
+    }
+}
+
 /// The blocks that control can reach, in layout order.
-fn reachable(func: &Function, resolved: &[BlockId]) -> Vec<BlockId> {
+fn reachable(func: &Function, layout: &[BlockId], resolved: &[BlockId]) -> Vec<BlockId> {
     let mut seen = vec![false; func.blocks.len()];
-    let mut work: Vec<BlockId> = func.layout.first().copied().into_iter().collect();
+    let mut work: Vec<BlockId> = layout.first().copied().into_iter().collect();
     while let Some(block) = work.pop() {
         if std::mem::replace(&mut seen[block.index()], true) {
             continue;
         }
+        let meeting = meetings(func, block);
         let block = func.block(block);
-        let meeting = block.insts.iter().filter_map(|inst| match inst.op {
-            Op::Bssy { target, .. } => Some(target),
-            _ => None,
-        });
         // A branch to a block that only exits becomes an exit itself, except in target lists and branches of the
         // uniform datapath.
         let is_listed = match &block.term {
@@ -190,5 +234,30 @@ fn reachable(func: &Function, resolved: &[BlockId]) -> Vec<BlockId> {
         let next = block.term.successors().into_iter().filter(is_needed);
         work.extend(next.chain(meeting).map(|b| resolved[b.index()]));
     }
-    func.layout.iter().copied().filter(|b| seen[b.index()]).collect()
+    layout.iter().copied().filter(|b| seen[b.index()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ori::text;
+
+    #[test]
+    fn threads_meet_after_the_block_that_sets_their_barrier() {
+        let text = "entry \"f\" {
+b0:
+%v0:r = S2R{sr=0x21}\n%v1:p, _ = ISETP.NE.U32.AND %v0, RZ, PT\nJUMP b3
+b1:
+STS RZ, RZ, RZ\nJUMP b2
+b2:
+BSYNC %v2\nSTS RZ, RZ, RZ\nJUMP b3
+b3:
+%v2:b = BSSY{target=b2}\nBRA %v1, b1, b4
+b4:
+STS RZ, RZ, %v0\nJUMP b2
+b5:
+EXIT\n}";
+        let func = text::parse(text).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(with_meetings_after_barriers(&func), [0, 1, 3, 4, 2, 5].map(BlockId));
+    }
 }
