@@ -289,6 +289,18 @@ impl Format {
         to.round(self.unpack(bits), mode)
     }
 
+    /// Converts to or from doubles. NaN keeps its sign and the upper bits of its fraction, as hardware showed; PTX does
+    /// not define them.
+    pub fn resize(self, bits: u64, to: Format, mode: Rounding) -> u64 {
+        if !self.is_nan(bits) {
+            return self.convert(bits, to, mode);
+        }
+        let fraction = bits & ((1 << self.fraction) - 1);
+        let fraction = fraction << (64 - self.fraction) >> (64 - to.fraction);
+        let quiet = 1 << (to.fraction - 1);
+        to.signed(self.is_negative(bits)) | to.infinity() | quiet | fraction
+    }
+
     /// Converts to a narrower format. The magnitude is rounded up with the probability of the dropped part: the first
     /// dropped bits and the random bits are added, and a carry increases the last kept bit. There are as many random
     /// bits as the format has more bits of fraction. PTX does not define what the random bits mean; this is our reading.

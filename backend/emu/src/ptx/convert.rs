@@ -4,7 +4,7 @@ use super::arithmetic::{operand, ty, unsupported};
 use super::decode::ones;
 use super::float::{format, rounding};
 use super::{Block, Step, WARP, each};
-use crate::float::{self, BF16, F16, F32, Format, Rounding, TF32};
+use crate::float::{self, BF16, F16, F32, F64, Format, Rounding, TF32};
 use crate::launch::FaultKind;
 use crate::narrow::{E2M1, Narrow, scale};
 use ptx_backend::input::{Instr, Operand};
@@ -181,7 +181,14 @@ fn convert(op: &Opcode, d: ScalarType, s: ScalarType, a: u64) -> Step<u64> {
             let flush = |format: Format, x: u64| if ftz && format == F32 { format.flush(x) } else { x };
             let a = flush(from, a);
             let a = integral(op).map_or(a, |mode| from.integral(a, mode));
-            let result = if to == from && !from.is_nan(a) { a } else { from.convert(a, to, rounding(op)) };
+            let result = match () {
+                () if to == from && !from.is_nan(a) => a,
+                () if to == F64 && from == F16 => {
+                    F32.resize(from.convert(a, F32, Rounding::Nearest), to, Rounding::Nearest)
+                }
+                () if (to == F64) != (from == F64) => from.resize(a, to, rounding(op)),
+                () => from.convert(a, to, rounding(op)),
+            };
             let result = if op.has(Mod::Sat) { to.saturate(result) } else { result };
             Ok(limit(op, to, flush(to, result)))
         }

@@ -143,8 +143,11 @@ impl<'a> Lowering<'a> {
         self.wide(2, Op::Dmul { round: Round::Rn }, &[a, b])
     }
 
+    /// The fp32 value. The addition makes every NaN the one that arithmetic returns.
     fn narrowed(&mut self, src: Src, round: Round) -> Src {
-        self.reg(Op::F2f { to: FloatType::F32, from: FloatType::F64, round, ftz: false, sat: false }, &[src])
+        let op = Op::F2f { to: FloatType::F32, from: FloatType::F64, round, ftz: false, sat: false };
+        let single = self.reg(op, &[src]);
+        self.fadd(false, single, Src::ZERO.neg())
     }
 
     /// `div` of .f32 with a rounding modifier.

@@ -230,7 +230,12 @@ impl Lane<'_, '_> {
                 };
                 let flush =
                     |format: Format, bits: u64| if ftz && format == F32 { format.flush(bits) } else { bits };
-                let result = flush(to, from.convert(flush(from, bits), to, mode));
+                let bits = flush(from, bits);
+                let result = match to == F64 || from == F64 {
+                    true => from.resize(bits, to, mode),
+                    false => from.convert(bits, to, mode),
+                };
+                let result = flush(to, result);
                 if to == F64 { Results::from(result) } else { word(result) }
             }
             Compute::Frnd { format, mode, ftz } => {
