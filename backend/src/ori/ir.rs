@@ -503,10 +503,13 @@ impl Function {
         Value(self.values.len() as u32 - 1)
     }
 
-    /// Whether threads that wait at a convergence barrier for the executing threads may continue.
+    /// Whether threads that wait at a convergence barrier for the executing threads may continue. The barrier counts
+    /// threads that wait for others of their mask as arrived, as hardware showed. With the full mask, no thread is at the
+    /// barrier meanwhile.
     pub fn yields(&self, inst: &Inst) -> bool {
         match inst.op {
             Op::Yield | Op::Nanosleep { .. } => true,
+            Op::Warpsync { .. } => inst.srcs.first().and_then(Src::known) != Some(u32::MAX),
             op => {
                 let may = self.known(&op).map_or(!self.facts.callees_never_watch, |callee| callee.yields);
                 op.calls_function() && may

@@ -14,7 +14,7 @@
 //! before they reach `d`. If no place meets these conditions, the threads meet further outwards or stay apart, which is
 //! slower but correct. See `docs/convergence.md`.
 //!
-//! Outside divergent regions, an operation of the warp needs no `WARPSYNC` of the full mask before it. This phase
+//! Outside divergent regions, an operation of the warp needs no `WARPSYNC` with a constant mask before it. This phase
 //! removes it.
 
 use crate::CodegenError;
@@ -22,7 +22,7 @@ use crate::input::SrcId;
 use crate::ori::analyses::Analyses;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, SrcKind, Term, Value};
-use crate::ori::op::{Bool, ICmp, Meeting, Op, Sign, VoteMode};
+use crate::ori::op::{Bool, ICmp, Meeting, Op, Sign, VoteMode, lut};
 use crate::ori::operations::facts;
 use crate::ori::signature::signature;
 use crate::phase::branches::decide_known;
@@ -31,6 +31,7 @@ use plan::{Barrier, Plan};
 use rustc_hash::{FxHashMap, FxHashSet};
 use spins::Spin;
 use std::ops::Range;
+use waits::{has_known_mask, is_full};
 
 mod apart;
 mod groups;
@@ -346,13 +347,15 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
         // predicate is computed right before the operation. Several operations share a predicate if nothing between
         // them may separate the threads.
         let mut asked: Vec<(Value, bool)> = Vec::new();
+        let suffices = |insts: &[Inst], at: usize| has_known_mask(&insts[at]) || is_shuffle(&insts[at + 1]);
         for (i, &at) in places.iter().enumerate() {
             let insts = &func.block(*b).insts;
             let parts = |inst: &Inst| match inst.op {
                 Op::Warpsync { .. } => inst.srcs[0] != insts[at].srcs[0],
                 op => op.is_call() || facts(&op).waits,
             };
-            let holds = i > 0 && !insts[places[i - 1]..at].iter().any(parts);
+            let is_alike = |before: usize| suffices(insts, before) == suffices(insts, at);
+            let holds = i > 0 && is_alike(places[i - 1]) && !insts[places[i - 1]..at].iter().any(parts);
             asked.push(match asked.last() {
                 Some(&(known, _)) if holds => (known, false),
                 _ => (func.new_value(File::P, 1), true),
@@ -384,19 +387,27 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
             }
             let (cond, is_first) = asked[i];
             let active = func.new_value(File::R, 1);
+            let missing = func.new_value(File::R, 1);
+            let mask = wait.srcs[0];
+            let suffices = suffices(&func.block(*b).insts, at) && !is_full(&wait);
             let block = func.block_mut(*b);
             block.insts.truncate(at);
             if is_first {
-                let vote = Op::Vote { mode: VoteMode::Any };
-                block.insts.push(Inst::new(vote, &[Dst::Value(active)], &[Src::TRUE], wait.src));
+                let mut push = |op, dsts: &[Dst], srcs: &[Src]| {
+                    block.insts.push(Inst::new(op, dsts, srcs, wait.src));
+                };
+                push(Op::Vote { mode: VoteMode::Any }, &[Dst::Value(active)], &[Src::TRUE]);
                 let equal = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And, ex: false };
                 let dsts = [Dst::Value(cond), Dst::Sink];
-                block.insts.push(Inst::new(
-                    equal,
-                    &dsts,
-                    &[active.into(), wait.srcs[0], Src::TRUE],
-                    wait.src,
-                ));
+                // Programs name fewer threads than execute the operation, which ptxas accepts. Only threads of other
+                // groups with other masks must not take part.
+                if suffices {
+                    let lut = !lut::A & lut::B;
+                    push(Op::Lop3 { lut }, &[Dst::Value(missing)], &[active.into(), mask, Src::ZERO]);
+                    push(equal, &dsts, &[missing.into(), Src::ZERO, Src::TRUE]);
+                } else {
+                    push(equal, &dsts, &[active.into(), mask, Src::TRUE]);
+                }
             }
             block.term = Term::Branch { cond: cond.into(), then: near, els: slow, uniform: false };
             block.term_src = wait.src;
@@ -407,6 +418,10 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
     }
     layout.finish(func);
     func.layout.extend(far);
+}
+
+fn is_shuffle(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Shfl { .. })
 }
 
 /// New results for a copy of an operation of the warp. General registers replace uniform registers.
@@ -733,14 +748,14 @@ mod tests {
             &turns("WARPSYNC %v0", "STS RZ, RZ, RZ"),
             expect![[r#"
                 b0:
-                  %v2:b = BSSY{target=b4}
+                  %v2:b = BSSY.LOOSE{target=b4}
                   JUMP b1
                 b1:
                 b2:
                   JUMP b3
                 b3:
                 b4:
-                  BSYNC %v2"#]],
+                  BSYNC.LOOSE %v2"#]],
         );
         check(
             &turns("BAR.SYNC RZ", "STS RZ, RZ, RZ"),
@@ -764,7 +779,7 @@ mod tests {
             ),
             expect![[r#"
                 b0:
-                  %v2:b = BSSY{target=b5}
+                  %v2:b = BSSY.LOOSE{target=b5}
                   JUMP b6
                 b6:
                   JUMP b1
@@ -776,7 +791,7 @@ mod tests {
                 b4:
                   BSYNC %v3
                 b5:
-                  BSYNC %v2"#]],
+                  BSYNC.LOOSE %v2"#]],
         );
     }
 
@@ -788,11 +803,9 @@ mod tests {
                 b0:
                   JUMP b1
                 b1:
-                  %v2:b = BSSY{target=b3}
                 b2:
                   JUMP b3
                 b3:
-                  BSYNC %v2
                 b4:"#]],
         );
         // A guarded `WARPSYNC` lets threads pass.
@@ -800,14 +813,14 @@ mod tests {
             &turns("WARPSYNC %v0", "@%v1 WARPSYNC 0xffffffff"),
             expect![[r#"
                 b0:
-                  %v2:b = BSSY{target=b4}
+                  %v2:b = BSSY.LOOSE{target=b4}
                   JUMP b1
                 b1:
                 b2:
                   JUMP b3
                 b3:
                 b4:
-                  BSYNC %v2"#]],
+                  BSYNC.LOOSE %v2"#]],
         );
     }
 
@@ -847,15 +860,13 @@ mod tests {
         check(
             &between("BAR.SYNC RZ"),
             expect![[r#"
-            b0:
-              JUMP b1
-            b1:
-              %v2:b = BSSY{target=b3}
-            b2:
-              JUMP b3
-            b3:
-              BSYNC %v2
-            b4:"#]],
+                b0:
+                  JUMP b1
+                b1:
+                b2:
+                  JUMP b3
+                b3:
+                b4:"#]],
         );
         check(
             &between("BAR.SYNC RZ, 0x40"),
@@ -912,7 +923,7 @@ mod tests {
             &left("WARPSYNC %v0"),
             expect![[r#"
                 b0:
-                  %v2:b = BSSY{target=b6}
+                  %v2:b = BSSY.LOOSE{target=b6}
                   JUMP b1
                 b1:
                 b2:
@@ -922,7 +933,7 @@ mod tests {
                 b5:
                   JUMP b6
                 b6:
-                  BSYNC %v2"#]],
+                  BSYNC.LOOSE %v2"#]],
         );
     }
 
@@ -1008,30 +1019,30 @@ mod tests {
         check(
             &body("%v2"),
             expect![[r#"
-            b0:
-              %v5:b = BSSY{target=b4}
-            b1:
-              %v6:b = BSSY{target=b3}
-            b2:
-              JUMP b3
-            b3:
-              BSYNC %v6
-              JUMP b4
-            b4:
-              BSYNC %v5"#]],
+                b0:
+                  %v5:b = BSSY.LOOSE{target=b4}
+                b1:
+                  %v6:b = BSSY.LOOSE{target=b3}
+                b2:
+                  JUMP b3
+                b3:
+                  BSYNC.LOOSE %v6
+                  JUMP b4
+                b4:
+                  BSYNC.LOOSE %v5"#]],
         );
         check(
             &body("%v3"),
             expect![[r#"
-            b0:
-              %v5:b = BSSY{target=b4}
-            b1:
-            b2:
-              JUMP b3
-            b3:
-              JUMP b4
-            b4:
-              BSYNC %v5"#]],
+                b0:
+                  %v5:b = BSSY.LOOSE{target=b4}
+                b1:
+                b2:
+                  JUMP b3
+                b3:
+                  JUMP b4
+                b4:
+                  BSYNC.LOOSE %v5"#]],
         );
     }
 

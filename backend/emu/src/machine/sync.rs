@@ -187,6 +187,10 @@ impl Block<'_> {
             }
             "BPT" => return if active != 0 { Err(FaultKind::Trap) } else { self.go_on(w, g) },
             "BSSY" => {
+                // In code of ptxas, threads always meet at a higher address.
+                if relative(0)? <= pc {
+                    return Err(FaultKind::Malformed("threads meet before the instruction".to_owned()));
+                }
                 each(active).for_each(|lane| self.warps[w].convergence[barrier][lane] = active);
             }
             "BSYNC" => {
@@ -248,6 +252,16 @@ impl Block<'_> {
                         }
                     };
                 }
+                if let Some(lane) = each(active).find(|lane| members[*lane] >> lane & 1 == 0) {
+                    let what = format!("thread {lane} waits for {:#x} without itself", members[lane]);
+                    return Err(FaultKind::Malformed(what));
+                }
+                let live = self.warps[w].live();
+                let is_met = each(active).all(|lane| members[lane] & live & !active == 0);
+                // Hardware tests showed that waiting threads yield.
+                if !is_met {
+                    self.let_go(w, active);
+                }
                 // Threads in the same group diverge only if the instruction requires it, or for code that the members
                 // execute together.
                 if form.name.starts_with("WARPSYNC.COLLECTIVE") {
@@ -258,8 +272,6 @@ impl Block<'_> {
                     return self.settle(w);
                 }
                 let says_so = inst.text(Field::Mode) == Some(".EXCLUSIVE");
-                let live = self.warps[w].live();
-                let is_met = each(active).all(|lane| members[lane] & live & !active == 0);
                 if says_so || !is_met {
                     return self.meet(w, g, active, |lane| members[lane]);
                 }

@@ -1,7 +1,7 @@
 //! Operations of the warp whose mask is not the same for all threads: each group of threads with the same mask
 //! continues by itself.
 
-use super::waits::is_full;
+use super::waits::{has_known_mask, is_full};
 use crate::ori::cfg::Cfg;
 use crate::ori::divergence::Divergence;
 use crate::ori::dominators::Tree;
@@ -237,10 +237,11 @@ pub(super) fn settle_waits(
                 false
             }
             Some(op) if unites_threads(&op) => {
-                let is_needless = is_together && is_full(&inst);
+                // A constant mask forms no groups.
+                let is_needless = is_together && has_known_mask(&inst);
                 // With the full mask, all threads execute the operation here and continue together. Another mask may
                 // leave threads apart.
-                is_together = comes_together || is_full(&inst);
+                is_together = comes_together || is_needless || is_full(&inst);
                 is_needless
             }
             // This `WARPSYNC` is a `bar.warp.sync`. It stays, because it also orders memory accesses.

@@ -234,6 +234,13 @@ fn waits_of(insts: &[Inst], pointees_never_wait: bool) -> Vec<Wait> {
     waits
 }
 
+/// Whether the instruction is a `WARPSYNC` with a constant mask, without a guard.
+pub(super) fn has_known_mask(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Warpsync { .. })
+        && inst.guard == Src::TRUE
+        && inst.srcs.first().is_some_and(|mask| mask.known().is_some())
+}
+
 /// Whether the instruction is a `WARPSYNC` for all threads of the warp, without a guard.
 pub(super) fn is_full(inst: &Inst) -> bool {
     matches!(inst.op, Op::Warpsync { .. })
