@@ -172,6 +172,7 @@ impl<'a> Lowering<'a> {
             FormId::RsqrtF32 => self.scaled_root(MufuFunc::Rsq, a, 4096.0),
             _ => self.scaled_root(MufuFunc::Sqrt, a, 1.0 / 4096.0),
         };
+        self.note_unrounded(instr, &[result]);
         self.result(instr, result)
     }
 
@@ -307,6 +308,7 @@ impl<'a> Lowering<'a> {
         }
         let inverse = self.mufu(MufuFunc::Rcp, b);
         let quotient = self.fmul(ftz, inverse, a);
+        self.note_unrounded(instr, &[quotient]);
         self.result(instr, quotient)
     }
 }

@@ -105,7 +105,7 @@ impl<'a> Lowering<'a> {
 }
 
 /// Whether a sum or product of floats has no rounding modifier. It is then rounded to nearest even, unless sum and
-/// product are fused.
+/// product are fused. ptxas also fuses the product with a reciprocal that an approximate quotient is.
 fn names_no_rounding(instr: &Statement<'_>) -> bool {
     use FormId as F;
     let contractible = [
@@ -121,9 +121,11 @@ fn names_no_rounding(instr: &Statement<'_>) -> bool {
         F::AddHalf,
         F::SubHalf,
         F::MulHalf,
+        F::DivFull,
     ];
+    let is_approximate = matches!(instr.form(), F::DivF32 | F::RcpF32) && instr.has(Mod::Approx);
     let rounds = |m| matches!(m, Mod::Rn | Mod::Rz | Mod::Rm | Mod::Rp);
-    contractible.contains(&instr.form()) && !instr.input().opcode.mods().any(rounds)
+    is_approximate || contractible.contains(&instr.form()) && !instr.input().opcode.mods().any(rounds)
 }
 
 /// One 16-bit float or two.

@@ -15,7 +15,7 @@ use crate::code;
 use crate::tools::{self, Tools};
 use conformance::sweep;
 use ptx_isa::Sm as Target;
-use sass::{Control, Field, Inst, RegFile, RegUse, Role, Sm};
+use sass::{Class, Control, Field, Inst, RegFile, RegUse, Role, Sm};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -212,7 +212,7 @@ impl Seen {
                 };
                 if !earlier.is_variable(sm) {
                     let distance = cycle - when;
-                    let seen = self.distances.entry(pair(earlier, inst, &read));
+                    let seen = self.distances.entry(pair(sm, earlier, inst, &read));
                     let seen = seen.or_insert_with(|| (u32::MAX, 0, String::new()));
                     seen.1 += 1;
                     if distance < seen.0 {
@@ -253,13 +253,16 @@ fn operation(sm: Sm, inst: &Inst) -> String {
 }
 
 /// A description of two dependent instructions.
-fn pair(first: &Inst, second: &Inst, read: &RegUse) -> String {
+fn pair(sm: Sm, first: &Inst, second: &Inst, read: &RegUse) -> String {
+    // `HADD2.F32` is executed by another unit than other forms of the instruction.
+    let unit = |inst: &Inst| if inst.class(sm) == Class::HalfToSingle { ".F32" } else { "" };
     let place = match read.role {
         Role::Guard => " as a guard",
         Role::C => " as the third operand",
         _ => "",
     };
-    format!("{} -> {} reads {:?}{place}", first.form().name, second.form().name, read.file)
+    let name = |inst: &Inst| format!("{}{}", inst.form().name, unit(inst));
+    format!("{} -> {} reads {:?}{place}", name(first), name(second), read.file)
 }
 
 /// The kernel of a case. `None` if its module has variables or functions.
