@@ -347,14 +347,16 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
         // predicate is computed right before the operation. Several operations share a predicate if nothing between
         // them may separate the threads.
         let mut asked: Vec<(Value, bool)> = Vec::new();
-        let suffices = |insts: &[Inst], at: usize| has_known_mask(&insts[at]) || is_shuffle(&insts[at + 1]);
+        // Whether threads that the mask does not name may take part.
+        let admits_others =
+            |insts: &[Inst], at: usize| has_known_mask(&insts[at]) || is_shuffle(&insts[at + 1]);
         for (i, &at) in places.iter().enumerate() {
             let insts = &func.block(*b).insts;
             let parts = |inst: &Inst| match inst.op {
                 Op::Warpsync { .. } => inst.srcs[0] != insts[at].srcs[0],
                 op => op.is_call() || facts(&op).waits,
             };
-            let is_alike = |before: usize| suffices(insts, before) == suffices(insts, at);
+            let is_alike = |before: usize| admits_others(insts, before) == admits_others(insts, at);
             let holds = i > 0 && is_alike(places[i - 1]) && !insts[places[i - 1]..at].iter().any(parts);
             asked.push(match asked.last() {
                 Some(&(known, _)) if holds => (known, false),
@@ -389,7 +391,7 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
             let active = func.new_value(File::R, 1);
             let missing = func.new_value(File::R, 1);
             let mask = wait.srcs[0];
-            let suffices = suffices(&func.block(*b).insts, at) && !is_full(&wait);
+            let may_be_more = admits_others(&func.block(*b).insts, at) && !is_full(&wait);
             let block = func.block_mut(*b);
             block.insts.truncate(at);
             if is_first {
@@ -401,7 +403,7 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
                 let dsts = [Dst::Value(cond), Dst::Sink];
                 // Programs name fewer threads than execute the operation, which ptxas accepts. Only threads of other
                 // groups with other masks must not take part.
-                if suffices {
+                if may_be_more {
                     let lut = !lut::A & lut::B;
                     push(Op::Lop3 { lut }, &[Dst::Value(missing)], &[active.into(), mask, Src::ZERO]);
                     push(equal, &dsts, &[missing.into(), Src::ZERO, Src::TRUE]);
