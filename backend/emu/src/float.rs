@@ -289,10 +289,10 @@ impl Format {
         to.round(self.unpack(bits), mode)
     }
 
-    /// Converts to or from doubles. NaN keeps its sign and the upper bits of its fraction, as hardware showed; PTX does
-    /// not define them.
+    /// Converts as the conversion instructions do. To or from doubles, NaN keeps its sign and the upper bits of its
+    /// fraction, as hardware showed; PTX does not define them.
     pub fn resize(self, bits: u64, to: Format, mode: Rounding) -> u64 {
-        if !self.is_nan(bits) {
+        if !self.is_nan(bits) || (self == F64) == (to == F64) {
             return self.convert(bits, to, mode);
         }
         let fraction = bits & ((1 << self.fraction) - 1);

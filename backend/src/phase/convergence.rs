@@ -388,29 +388,13 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
                 (block.insts, block.term, block.term_src) = (insts, Term::Jump(after), wait.src);
             }
             let (cond, is_first) = asked[i];
-            let active = func.new_value(File::R, 1);
-            let missing = func.new_value(File::R, 1);
-            let mask = wait.srcs[0];
             let may_be_more = admits_others(&func.block(*b).insts, at) && !is_full(&wait);
-            let block = func.block_mut(*b);
-            block.insts.truncate(at);
+            func.block_mut(*b).insts.truncate(at);
             if is_first {
-                let mut push = |op, dsts: &[Dst], srcs: &[Src]| {
-                    block.insts.push(Inst::new(op, dsts, srcs, wait.src));
-                };
-                push(Op::Vote { mode: VoteMode::Any }, &[Dst::Value(active)], &[Src::TRUE]);
-                let equal = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And, ex: false };
-                let dsts = [Dst::Value(cond), Dst::Sink];
-                // Programs name fewer threads than execute the operation, which ptxas accepts. Only threads of other
-                // groups with other masks must not take part.
-                if may_be_more {
-                    let lut = !lut::A & lut::B;
-                    push(Op::Lop3 { lut }, &[Dst::Value(missing)], &[active.into(), mask, Src::ZERO]);
-                    push(equal, &dsts, &[missing.into(), Src::ZERO, Src::TRUE]);
-                } else {
-                    push(equal, &dsts, &[active.into(), mask, Src::TRUE]);
-                }
+                let insts = all_present(func, wait.srcs[0], may_be_more, cond, wait.src);
+                func.block_mut(*b).insts.extend(insts);
             }
+            let block = func.block_mut(*b);
             block.term = Term::Branch { cond: cond.into(), then: near, els: slow, uniform: false };
             block.term_src = wait.src;
             layout.add_after(*b, after);
@@ -420,6 +404,24 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
     }
     layout.finish(func);
     func.layout.extend(far);
+}
+
+/// The instructions that compute `cond`: whether all threads that `mask` names are active, and no other thread unless
+/// there `may_be_more`. Programs name fewer threads than execute the operation, which ptxas accepts. Only threads of
+/// other groups with other masks must not take part.
+fn all_present(func: &mut Function, mask: Src, may_be_more: bool, cond: Value, at: SrcId) -> Vec<Inst> {
+    let active = func.new_value(File::R, 1);
+    let mut insts = vec![Inst::new(Op::Vote { mode: VoteMode::Any }, &[Dst::Value(active)], &[Src::TRUE], at)];
+    let mut equal = [active.into(), mask, Src::TRUE];
+    if may_be_more {
+        let missing = func.new_value(File::R, 1);
+        let op = Op::Lop3 { lut: !lut::A & lut::B };
+        insts.push(Inst::new(op, &[Dst::Value(missing)], &[active.into(), mask, Src::ZERO], at));
+        equal = [missing.into(), Src::ZERO, Src::TRUE];
+    }
+    let op = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And, ex: false };
+    insts.push(Inst::new(op, &[Dst::Value(cond), Dst::Sink], &equal, at));
+    insts
 }
 
 fn is_shuffle(inst: &Inst) -> bool {
@@ -800,29 +802,31 @@ mod tests {
     #[test]
     fn nobody_is_needed_past_an_operation_of_the_whole_warp() {
         check(
-            &turns("WARPSYNC %v0", "WARPSYNC 0xffffffff"),
+            &turns("@%v1 WARPSYNC 0xffffffff", "WARPSYNC 0xffffffff"),
             expect![[r#"
                 b0:
                   JUMP b1
                 b1:
+                  %v2:b = BSSY{target=b3}
                 b2:
                   JUMP b3
                 b3:
+                  BSYNC %v2
                 b4:"#]],
         );
         // A guarded `WARPSYNC` lets threads pass.
         check(
-            &turns("WARPSYNC %v0", "@%v1 WARPSYNC 0xffffffff"),
+            &turns("@%v1 WARPSYNC 0xffffffff", "@%v1 WARPSYNC 0xffffffff"),
             expect![[r#"
                 b0:
-                  %v2:b = BSSY.LOOSE{target=b4}
+                  %v2:b = BSSY{target=b4}
                   JUMP b1
                 b1:
                 b2:
                   JUMP b3
                 b3:
                 b4:
-                  BSYNC.LOOSE %v2"#]],
+                  BSYNC %v2"#]],
         );
     }
 
@@ -858,16 +862,18 @@ mod tests {
         );
         // No thread passes a barrier for all threads of the block while another thread waits elsewhere. A barrier for a
         // number of threads may let some pass.
-        let between = |barrier: &str| turns("WARPSYNC %v0", barrier);
+        let between = |barrier: &str| turns("@%v1 WARPSYNC 0xffffffff", barrier);
         check(
             &between("BAR.SYNC RZ"),
             expect![[r#"
                 b0:
                   JUMP b1
                 b1:
+                  %v2:b = BSSY{target=b3}
                 b2:
                   JUMP b3
                 b3:
+                  BSYNC %v2
                 b4:"#]],
         );
         check(

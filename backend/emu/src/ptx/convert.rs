@@ -186,8 +186,7 @@ fn convert(op: &Opcode, d: ScalarType, s: ScalarType, a: u64) -> Step<u64> {
                 () if to == F64 && from == F16 => {
                     F32.resize(from.convert(a, F32, Rounding::Nearest), to, Rounding::Nearest)
                 }
-                () if (to == F64) != (from == F64) => from.resize(a, to, rounding(op)),
-                () => from.convert(a, to, rounding(op)),
+                () => from.resize(a, to, rounding(op)),
             };
             let result = if op.has(Mod::Sat) { to.saturate(result) } else { result };
             Ok(limit(op, to, flush(to, result)))

@@ -425,14 +425,19 @@ impl<'a> Lowering<'a> {
             return Ok(());
         }
         if let Target::Constant { bank, offset } = target
-            && let Some(words) = self.constant_words(bank, offset, ty, dsts.len())
+            && let Some(words) = Self::constant_words(bank, offset, ty, dsts.len())
         {
             ignore_order(instr);
             return self.write_elements(dsts, &words, ty);
         }
-        if let (Target::Indexed { bank, index, offset }, MemSize::B128) = (&target, size) {
+        let in_bank = match target {
+            Target::Constant { bank, offset } => Some((bank, Src::ZERO, offset.into())),
+            Target::Indexed { bank, index, offset } => Some((bank, index, offset)),
+            _ => None,
+        };
+        if let (Some((bank, index, offset)), MemSize::B128) = (in_bank, size) {
             ignore_order(instr);
-            let words = self.indexed_words(*bank, *index, *offset);
+            let words = self.indexed_words(bank, index, offset);
             return self.write_elements(dsts, &words, ty);
         }
         let count = (ty.bits() as usize * dsts.len()).div_ceil(32);
@@ -545,14 +550,15 @@ impl<'a> Lowering<'a> {
         (0..4).map(word).collect()
     }
 
-    /// Elements at a known offset of a constant bank, if operands can name them.
-    fn constant_words(&self, bank: u8, offset: u16, ty: ScalarType, count: usize) -> Option<Vec<Src>> {
-        if ty.bits() < 32 || !offset.is_multiple_of(4) {
+    /// The words at a known offset of a constant bank, if operands can name them.
+    fn constant_words(bank: u8, offset: u16, ty: ScalarType, count: usize) -> Option<Vec<Src>> {
+        let bits = ty.bits() as usize * count;
+        if !bits.is_multiple_of(32) || !offset.is_multiple_of(4) {
             return None;
         }
-        let words = registers(ty) as usize * count;
-        let last = usize::from(offset) + 4 * words;
-        (last <= 0x10000).then(|| (0..words).map(|i| Src::constant(bank, offset + 4 * i as u16)).collect())
+        // As with ptxas, accesses outside the bank begin again at its start.
+        let word = |i| Src::constant(bank, offset.wrapping_add(4 * i as u16));
+        Some((0..bits / 32).map(word).collect())
     }
 
     /// Whether the destination takes the bits of memory unchanged.

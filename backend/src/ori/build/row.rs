@@ -72,9 +72,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Records results that may be fused with a sum or product, if the statement names no rounding mode.
+    /// Records results that may be fused with a sum or product, if the statement allows it.
     pub(super) fn note_unrounded(&mut self, instr: &Statement<'a>, results: &[Src]) {
-        if names_no_rounding(instr) {
+        if may_be_fused(instr) {
             self.out.facts.unrounded.extend(results.iter().filter_map(Src::value));
         }
     }
@@ -104,9 +104,9 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Whether a sum or product of floats has no rounding modifier. It is then rounded to nearest even, unless sum and
-/// product are fused. ptxas also fuses the product with a reciprocal that an approximate quotient is.
-fn names_no_rounding(instr: &Statement<'_>) -> bool {
+/// Whether sums and products of the result may be fused with it: it is a sum or product of floats without a rounding
+/// modifier, or an approximate quotient, which is the product with a reciprocal.
+fn may_be_fused(instr: &Statement<'_>) -> bool {
     use FormId as F;
     let contractible = [
         F::AddF32,

@@ -231,11 +231,7 @@ impl Lane<'_, '_> {
                 let flush =
                     |format: Format, bits: u64| if ftz && format == F32 { format.flush(bits) } else { bits };
                 let bits = flush(from, bits);
-                let result = match to == F64 || from == F64 {
-                    true => from.resize(bits, to, mode),
-                    false => from.convert(bits, to, mode),
-                };
-                let result = flush(to, result);
+                let result = flush(to, from.resize(bits, to, mode));
                 if to == F64 { Results::from(result) } else { word(result) }
             }
             Compute::Frnd { format, mode, ftz } => {
