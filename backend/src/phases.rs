@@ -60,6 +60,10 @@ impl Phase {
     const fn keeps_flow(self) -> Phase {
         Phase { keeps_flow: true, ..self }
     }
+
+    const fn at_level(self, level: u8) -> Phase {
+        Phase { level, ..self }
+    }
 }
 
 const fn optional(
@@ -147,7 +151,8 @@ pub const PHASES: &[Phase] = &[
         "OriLoopUnrolling",
         phase::unroll::run,
         &[("OriFold", "it needs constant loop bounds"), ("OriLiveDead", "dead code does not count")],
-    ),
+    )
+    .at_level(2),
     optional("OriBranchOpt", phase::branches::run, &[]),
     optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
     optional("OriFold", phase::fold::run, &[]).keeps_flow(),

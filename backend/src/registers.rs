@@ -238,10 +238,12 @@ impl Search<'_> {
     }
 
     /// The function in an order with at most `live` live registers, if the order is new and its allocation stays within
-    /// the bounds.
+    /// the bounds. If another order had a result that must be improved, fewer registers must be live.
     fn again(&mut self, unordered: &Function, live: u32, within: Within) -> Option<(Function, Allocation)> {
         let order = self.plans.order(unordered, live, self.checkpoint);
-        if self.tried.iter().any(|tried| tried.is_as(&order)) {
+        let improves = within.traffic < u32::MAX;
+        let has_no_use = |tried: &Order| tried.is_as(&order) || improves && !order.is_narrower_than(tried);
+        if self.tried.iter().any(has_no_use) {
             return None;
         }
         let mut func = unordered.clone();

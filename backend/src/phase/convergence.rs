@@ -411,7 +411,8 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
 /// other groups with other masks must not take part.
 fn all_present(func: &mut Function, mask: Src, may_be_more: bool, cond: Value, at: SrcId) -> Vec<Inst> {
     let active = func.new_value(File::R, 1);
-    let mut insts = vec![Inst::new(Op::Vote { mode: VoteMode::Any }, &[Dst::Value(active)], &[Src::TRUE], at)];
+    let mut insts =
+        vec![Inst::new(Op::Vote { mode: VoteMode::Any }, &[Dst::Value(active)], &[Src::TRUE], at)];
     let mut equal = [active.into(), mask, Src::TRUE];
     if may_be_more {
         let missing = func.new_value(File::R, 1);

@@ -171,10 +171,11 @@ pub(crate) fn assign(
             place(order, count, Fit::Lowest)
         });
     }
-    if pool.unit > 1 {
+    if let Some((found, _)) = &best
+        && pool.unit > 1
+    {
         checkpoint();
-        let most = best.as_ref().map_or(pool.count + 1, |(a, _)| whole(a.used));
-        let counts = (whole(fewest)..most).step_by(pool.unit.into());
+        let counts = (whole(fewest)..whole(found.used)).step_by(pool.unit.into());
         best =
             repaired(first, pinned, counts, MOST_REPLACED, |order, count| place(order, count, Fit::Lowest))
                 .or(best);

@@ -57,6 +57,8 @@ pub(crate) struct Order {
     blocks: Vec<(BlockId, Vec<u32>)>,
     /// The number of registers that the order was made for.
     meant: u32,
+    /// The maximum number of general registers that are live together.
+    most_live: u32,
 }
 
 impl Plans {
@@ -113,9 +115,10 @@ impl Plans {
             let Some(narrower) = narrower.collect() else { break };
             (orders, limit) = (narrower, fewer);
         }
+        let most_live = orders.iter().map(|found| found.peak.general).max().unwrap_or(0);
         let blocks = plans.iter().zip(orders).filter_map(|(plan, found)| Some((plan.block, found.order?)));
         let blocks = blocks.collect();
-        Order { blocks, meant: limit + NOT_LIVE }
+        Order { blocks, meant: limit + NOT_LIVE, most_live }
     }
 }
 
@@ -126,6 +129,10 @@ impl Order {
 
     pub(crate) fn is_as(&self, other: &Order) -> bool {
         self.blocks == other.blocks
+    }
+
+    pub(crate) fn is_narrower_than(&self, other: &Order) -> bool {
+        self.most_live < other.most_live
     }
 
     /// Applies the order to the function for which it was made.

@@ -619,8 +619,9 @@ impl<'a> Block<'a> {
                 let nothing: Vec<bool> = parts.iter().map(is_unwritten).collect();
                 for (i, operand) in parts.iter().enumerate() {
                     let is_nothing = nothing[i] && nothing.contains(&false);
-                    let values = if is_nothing { [0; WARP] } else { self.gather(w, mask, operand, part)? };
-                    each(mask).for_each(|lane| whole[lane] |= u128::from(values[lane]) << (i as u32 * bits));
+                    let values =
+                        if is_nothing { [0; WARP] } else { self.gather_wide(w, mask, operand, part)? };
+                    each(mask).for_each(|lane| whole[lane] |= values[lane] << (i as u32 * bits));
                 }
                 each(mask).try_for_each(|lane| self.put_wide(w, lane, d, t, whole[lane]))
             }
@@ -630,7 +631,7 @@ impl<'a> Block<'a> {
                 let values = self.gather_wide(w, mask, source, t)?;
                 for (i, d) in parts.iter().enumerate() {
                     for lane in each(mask) {
-                        self.put(w, lane, d, part, (values[lane] >> (i as u32 * bits)) as u64)?;
+                        self.put_wide(w, lane, d, part, values[lane] >> (i as u32 * bits))?;
                     }
                 }
                 Ok(())
@@ -664,6 +665,7 @@ fn part_type(bits: u32) -> Step<ScalarType> {
         16 => Ok(ScalarType::B16),
         32 => Ok(ScalarType::B32),
         64 => Ok(ScalarType::B64),
+        128 => Ok(ScalarType::B128),
         _ => Err(FaultKind::Unsupported(format!("vectors of {bits} bits each"))),
     }
 }

@@ -283,6 +283,8 @@ impl Block<'_> {
         let scale = match operands.get(next + 1) {
             None => 0,
             Some(Operand::Int(scale)) if !weights && kind == Kind::Half => *scale as u32,
+            // Sums of integers are not scaled, whatever the operand.
+            Some(_) if !weights && kind == Kind::Integer => 0,
             Some(_) => return unsupported(instr),
         };
         let product = Product {

@@ -318,6 +318,9 @@ impl<'a> Lowering<'a> {
     /// Splits a value into `number` equal parts, lowest first. In parts of less than a register, the upper bits are
     /// undefined.
     fn equal_parts(&mut self, number: usize, src: Src, ty: ScalarType) -> Vec<Src> {
+        if number == 1 {
+            return vec![src];
+        }
         let bits = ty.bits() / number.max(1) as u32;
         let count = registers(ty);
         (0..number as u32)
@@ -337,6 +340,9 @@ impl<'a> Lowering<'a> {
 
     /// A value from its equal parts, lowest first.
     fn pack_elements(&mut self, elements: &[Operand], ty: ScalarType) -> Result<Src> {
+        if let [whole] = elements {
+            return self.read(whole, ty);
+        }
         let bits = ty.bits() / elements.len().max(1) as u32;
         let part_type = match bits {
             8 => ScalarType::B8,

@@ -675,8 +675,8 @@ impl<'a> Lowering<'a> {
             } else if kind == TensorKind::Half {
                 scale = self.immediate(instr, next)? as u8 & 0xf;
             } else {
-                // Sums of integers are not scaled, whatever the number.
-                self.immediate(instr, next)?;
+                // Sums of integers are not scaled. ptxas also takes a predicate here.
+                self.operand(instr, next)?;
             }
         }
         let op = Op::TmemProduct {
