@@ -26,11 +26,15 @@ use smallvec::SmallVec;
 /// for the whole function.
 const UNIFORM_CONSTANTS: u32 = 40;
 
+/// Whether operations read constants from their bank. Otherwise loads do.
+pub(crate) fn reads_constants(sm: sass::Sm) -> bool {
+    sass::lookup(sm, "IADD3", "rcr").is_some()
+}
+
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     let sm = sass::Sm(context.sm.number as u8);
-    let exists = |family, shape| sass::lookup(sm, family, shape).is_some();
-    let constant_operands = exists("IADD3", "rcr");
+    let constant_operands = reads_constants(sm);
     let hoists = context.switches.takes(Step::HoistConstants);
     let keeps_uniform = context.switches.takes(Step::UniformConstants);
     let reads_uniform =
@@ -45,7 +49,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
     let mut legalizer = Legalizer {
         constant_operands,
         phi_constants: if constant_operands { FxHashMap::default() } else { phi_constants(func, cfg) },
-        mask_operands: exists("WARPSYNC", ""),
+        mask_operands: sass::lookup(sm, "WARPSYNC", "").is_some(),
         predicate_votes: Target::nearest(context.sm).is_none_or(|target| target.predicate_votes),
         homes,
         sm,

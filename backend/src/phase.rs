@@ -5,6 +5,7 @@ pub mod alone;
 pub mod arrays;
 pub mod branches;
 pub mod combine;
+pub mod constant_pairs;
 pub mod contract;
 pub mod convergence;
 pub mod copy_propagation;

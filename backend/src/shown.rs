@@ -9,7 +9,6 @@ use crate::mach::{Block, BlockId, Code, MachInst};
 use crate::ori::ir::{File, Reg};
 use crate::sched::facts::name;
 use sass::{Field, Inst, RegFile};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// A word of a PTX register.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -40,8 +39,8 @@ pub struct Location {
     pub at: u8,
 }
 
-/// The contents of general registers: pairs of a register and a word.
-type Contents = BTreeSet<(u8, Word)>;
+/// The contents of general registers: sorted pairs of a register and a word.
+type Contents = Vec<(u8, Word)>;
 
 /// Bytes of an instruction.
 const WORD: u32 = 16;
@@ -66,7 +65,9 @@ pub fn locations(code: &Code) -> Vec<Location> {
         walk(code, block, &marks[block], &mut contents, |_| ());
         for next in code.blocks[block].successors.iter().map(|next| next.index()) {
             let joined = match &entries[next] {
-                Some(known) => known.intersection(&contents).copied().collect(),
+                Some(known) => {
+                    known.iter().filter(|pair| contents.binary_search(pair).is_ok()).copied().collect()
+                }
                 None => contents.clone(),
             };
             if entries[next].as_ref() != Some(&joined) {
@@ -123,7 +124,15 @@ fn walk(
 fn apply(marks: &[Mark], contents: &mut Contents) {
     for mark in marks {
         contents.retain(|(_, word)| *word != mark.word);
-        contents.extend(mark.at.map(|at| (at, mark.word)));
+        if let Some(at) = mark.at {
+            add(contents, (at, mark.word));
+        }
+    }
+}
+
+fn add(contents: &mut Contents, pair: (u8, Word)) {
+    if let Err(place) = contents.binary_search(&pair) {
+        contents.insert(place, pair);
     }
 }
 
@@ -147,7 +156,7 @@ fn execute(code: &Code, made: &MachInst, contents: &mut Contents) {
         let end = u16::from(written.index) + u16::from(written.count);
         contents.retain(|(at, _)| !(u16::from(written.index)..end).contains(&u16::from(*at)));
     }
-    contents.extend(copied);
+    copied.into_iter().for_each(|pair| add(contents, pair));
 }
 
 /// The destination and source of an unguarded move between registers.
@@ -162,7 +171,8 @@ fn copy(inst: &Inst) -> Option<(u8, u8)> {
 #[derive(Default)]
 struct Found {
     offset: u32,
-    open: BTreeMap<(u8, Word), u32>,
+    /// Sorted pairs of a register and a word, and where their locations start.
+    open: Vec<((u8, Word), u32)>,
     locations: Vec<Location>,
 }
 
@@ -170,17 +180,18 @@ impl Found {
     /// Advances to the next instruction, given the contents of registers before it.
     fn step(&mut self, contents: &Contents) {
         let offset = self.offset;
-        let locations = &mut self.locations;
-        self.open.retain(|&(at, word), &mut start| {
-            let stays = contents.contains(&(at, word));
-            if !stays {
-                locations.push(Location { start, end: offset, word, at });
-            }
-            stays
-        });
-        for pair in contents {
-            self.open.entry(*pair).or_insert(offset);
-        }
         self.offset += WORD;
+        if self.open.iter().map(|(pair, _)| pair).eq(contents) {
+            return;
+        }
+        let mut before = std::mem::take(&mut self.open).into_iter().peekable();
+        for pair in contents {
+            while let Some(((at, word), start)) = before.next_if(|(open, _)| open < pair) {
+                self.locations.push(Location { start, end: offset, word, at });
+            }
+            let start = before.next_if(|(open, _)| open == pair).map_or(offset, |(_, start)| start);
+            self.open.push((*pair, start));
+        }
+        self.locations.extend(before.map(|((at, word), start)| Location { start, end: offset, word, at }));
     }
 }

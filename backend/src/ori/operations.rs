@@ -316,8 +316,9 @@ operations! {
     /// The first source if the predicate is true, otherwise the second.
     Usel "USEL" [UR] <- [uniform(A), uniform_or_imm(B), up(Field::Pp)] UNIFORM;
     /// Comparison combined with a predicate.
-    Uisetp "UISETP" { cmp: ICmp = Cmp, sign: Sign = Signed, bool_: Bool = Bool }
-        [UP] <- [uniform(A), uniform_or_imm(B), up(Field::Pp)] UNIFORM;
+    Uisetp "UISETP" { cmp: ICmp = Cmp, sign: Sign = Signed, bool_: Bool = Bool, ex: bool [".EX"] = Extend }
+        [UP] <- [uniform(A), uniform_or_imm(B), up(Field::Pp).or_absent(Src::TRUE), up(Field::Pr).or_absent(Src::TRUE)]
+        UNIFORM;
     S2ur "S2UR" { sr: Sr = Special } [UR] <- [] Facts::special(sr).uniform();
     /// The value of the threads that execute it together and whose guard is true; they all have the same value. The
     /// result belongs to these threads: threads that execute it later overwrite it.

@@ -25,8 +25,9 @@ use crate::regalloc::STACK_POINTER;
 
 /// The maximum number of words in the frame.
 const MOST_WORDS: u32 = 10;
-/// The maximum number of words that all accesses with unknown indices together select from.
-const MOST_SELECTED: u32 = 64;
+/// The maximum number of words that all accesses with unknown indices together select from: one argument reduction, but
+/// not two, between which the words would be live.
+const MOST_SELECTED: u32 = 48;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let bytes = func.frame.local_bytes;

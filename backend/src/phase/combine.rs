@@ -19,6 +19,7 @@ use crate::ori::cfg::Cfg;
 use crate::ori::defs::Defs;
 use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, SrcMods, Value};
+use crate::ori::loops::Loops;
 use crate::ori::memory::effect;
 use crate::ori::op::{HalfRead, Op};
 use crate::ori::signature::fold_modifiers;
@@ -34,6 +35,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
         replaced: Replacements::new(func),
         packs: packs(func, cfg),
         tree,
+        loops: context.analyses.loops(func),
         sm: sass::Sm(context.sm.number as u8),
         func,
     };
@@ -78,6 +80,7 @@ struct Combiner<'a> {
     replaced: Replacements,
     packs: Vec<Option<Value>>,
     tree: &'a Tree,
+    loops: &'a Loops,
     sm: sass::Sm,
 }
 

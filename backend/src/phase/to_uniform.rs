@@ -7,8 +7,9 @@
 //! takes hardly more instructions, the uniform datapath computes the value; otherwise `R2UR` moves it there.
 //!
 //! Results of the uniform datapath have a longer latency, so values stay in general registers where these are not
-//! scarce. Descriptors and addresses move in any case, if operations can read them from uniform registers. Phis stay too,
-//! because a uniform register belongs to the whole warp.
+//! scarce. Some values move in any case: descriptors and addresses, if operations can read them from uniform registers,
+//! and 64-bit products and selections that a loop reads, such as its step and its bound. Phis stay too, because a uniform
+//! register belongs to the whole warp.
 //!
 //! Before and after: SSA. Instructions whose results are no longer read are removed.
 
@@ -17,14 +18,14 @@ mod carried;
 use crate::CodegenError;
 use crate::emit::{encodes, takes_uniform};
 use crate::input::SrcId;
-use crate::legalize::{exchange, reversed};
+use crate::legalize::{exchange, reads_constants, reversed};
 use crate::ori::analyses::Analyses;
 use crate::ori::cfg::Cfg;
 
 use crate::ori::ir::{BlockId, Const, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::loops::Loops;
 use crate::ori::op::{Bool, ICmp, MemSize, Op, ShfType, Sign};
-use crate::ori::operations::signature;
+use crate::ori::operations::{facts, signature};
 use crate::ori::signature::{Accept, At, SrcSlot, Width};
 use crate::ori::together::Together;
 use crate::phase::copy_propagation::whole_of;
@@ -107,7 +108,7 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<Chan
 }
 
 /// Any comparison of the uniform datapath.
-const UISETP: Op = Op::Uisetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And };
+const UISETP: Op = Op::Uisetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And, ex: false };
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let Some(target) = Target::nearest(context.sm) else { return Ok(Change::Nothing) };
@@ -122,7 +123,8 @@ pub(crate) fn run_on_all(func: &mut Function, context: &Context<'_>) -> Result<C
 }
 
 /// Returns whether any value is converted. Considers values that live for `long` points at which more than `free` general
-/// registers are live, and values that are [`needed`] in uniform registers.
+/// registers are live, values that are [`needed`] in uniform registers, and 64-bit products and selections that are read
+/// in loops.
 fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) -> bool {
     // The callers of a function keep their values in uniform registers.
     if !func.entry {
@@ -150,11 +152,14 @@ fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) -> 
     let before = |at: Point| crowded.partition_point(|point| *point < at);
     let is_in_crowd =
         |v: Value| live.of(v).iter().flat_map(|ranges| &ranges.0).any(|i| before(i.start) < before(i.end));
-    candidates.retain(|(v, _)| needed.contains(v) || (length(*v) >= long && is_in_crowd(*v)));
+    let loops = context.analyses.loops(func);
+    let of_loops = steps_and_bounds(func, cfg, loops);
+    let pays =
+        |v: &Value| needed.contains(v) || of_loops.contains(v) || (length(*v) >= long && is_in_crowd(*v));
+    candidates.retain(|(v, _)| pays(v));
     if candidates.is_empty() {
         return false;
     }
-    let loops = context.analyses.loops(func);
     let mut choice = Choice {
         func,
         cfg,
@@ -184,7 +189,28 @@ fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) -> 
     let mut rewriter = Rewriter::new(func, sm, ways);
     order.iter().for_each(|b| rewriter.block(*b));
     order.iter().for_each(|b| rewriter.phis(*b));
+    // Comparisons that only the uniform datapath reads.
+    dead_code::remove_dead(func, cfg);
     true
+}
+
+/// The 64-bit products and the selections that a loop reads in which they are not computed.
+fn steps_and_bounds(func: &Function, cfg: &Cfg, loops: &Loops) -> FxHashSet<Value> {
+    let mut depths: FxHashMap<Value, u32> = FxHashMap::default();
+    for &b in &cfg.order {
+        for inst in &func.block(b).insts {
+            let is_product = matches!(inst.op, Op::ImadWide { .. }) && inst.srcs[2] == Src::ZERO;
+            if is_product || inst.op == Op::Sel {
+                depths.extend(inst.defs().map(|v| (v, loops.depth(b))));
+            }
+        }
+    }
+    let mut found = FxHashSet::default();
+    for &b in cfg.order.iter().filter(|b| !depths.is_empty() && loops.depth(**b) > 0) {
+        let read = func.block(b).insts.iter().flat_map(Inst::uses).filter_map(Src::value);
+        found.extend(read.filter(|v| depths.get(v).is_some_and(|depth| *depth < loops.depth(b))));
+    }
+    found
 }
 
 /// The values among those that `could` move that are needed in uniform registers, and the values from which these are
@@ -388,11 +414,14 @@ impl Ways {
         // Loop-carried values already have uniform predicates.
         let taken = func.values.iter().filter(|data| data.file == File::UP).count();
         let free = CARRIES.saturating_sub(taken);
-        let mut plan = Plan { func, sm, uses, defs, chosen, ways: Ways::default() };
+        let loads_constants = !reads_constants(sm);
+        let mut plan = Plan { func, sm, uses, defs, chosen, loads_constants, ways: Ways::default() };
         for v in all {
             let mut found = Found::default();
-            // One instruction replaces one, while `R2UR` would be an additional instruction.
-            let computed = plan.cost(v, 0, &mut found).is_some_and(|cost| cost <= 2);
+            // One instruction replaces one, while `R2UR` would be an additional instruction. For a selection, it would
+            // also have to wait for the comparisons.
+            let most = 2 + u32::from(plan.defs.get(&v).is_some_and(|(_, inst)| inst.op == Op::Sel));
+            let computed = plan.cost(v, 0, &mut found).is_some_and(|cost| cost <= most);
             let home = plan.defs.get(&v).map_or(BlockId(0), |(b, _)| *b);
             let carries = in_block.entry(home).or_default();
             if computed && *carries + found.carries.len() <= free {
@@ -442,6 +471,8 @@ struct Plan<'a> {
     /// The definitions of the values that are the same for all threads.
     defs: FxHashMap<Value, (BlockId, &'a Inst)>,
     chosen: &'a [bool],
+    /// No other operation reads constants from their bank, so they are loaded in any case.
+    loads_constants: bool,
     /// The ways found so far.
     ways: Ways,
 }
@@ -450,42 +481,100 @@ struct Plan<'a> {
 #[derive(Default)]
 struct Found {
     values: SmallVec<[Value; 4]>,
+    /// Carries of sums, and results of comparisons.
     carries: SmallVec<[Value; 4]>,
+    /// Constants and numbers that are loaded.
+    loaded: SmallVec<[SrcKind; 4]>,
+}
+
+impl Found {
+    /// The number of instructions that load a constant or number.
+    fn load(&mut self, kind: SrcKind) -> u32 {
+        let is_new = !self.loaded.contains(&kind);
+        self.loaded.extend(Some(kind).filter(|_| is_new));
+        u32::from(is_new)
+    }
 }
 
 impl Plan<'_> {
     /// The number of instructions for computing `v` in the uniform datapath, minus the instructions that become
     /// unnecessary.
     fn cost(&self, v: Value, depth: u32, found: &mut Found) -> Option<u32> {
+        let cost = u32::from(depth == 0) + self.cost_of_operands(v, depth, found)?;
+        found.values.push(v);
+        Some(cost)
+    }
+
+    /// The same without the operation itself.
+    fn cost_of_operands(&self, v: Value, depth: u32, found: &mut Found) -> Option<u32> {
         let &(home, inst) = self.defs.get(&v)?;
         let uniform = counterpart(self.func, inst)?;
         if depth >= DEEPEST || !(uniform.op == Op::Pack || encodes(self.sm, &uniform.op)) {
             return None;
         }
-        let mut cost = u32::from(depth == 0);
+        // A general operation reads one constant or number from where it is, and others after a move.
+        let is_special = |src: &&Src| matches!(src.kind, SrcKind::Imm(_) | SrcKind::Const(_));
+        let moves = (uniform.srcs.iter().filter(is_special).count() as u32).saturating_sub(1);
+        let (mut cost, mut loads) = (0, 0);
         for (i, src) in uniform.srcs.iter().enumerate() {
             cost += match src.kind {
                 SrcKind::Zero | SrcKind::Pred(_) => 0,
                 SrcKind::Imm(_) if takes_number(&uniform.op, i) => 0,
                 SrcKind::Const(_) if matches!(uniform.op, Op::Uldc { .. }) => 0,
-                SrcKind::Imm(_) | SrcKind::Const(_) => 1,
-                SrcKind::Value(s) if self.func.value(s).file == File::P => self.carry(s, home, found)?,
+                SrcKind::Const(_) if self.loads_constants => 0,
+                SrcKind::Imm(_) | SrcKind::Const(_) => {
+                    loads += found.load(src.kind);
+                    0
+                }
+                SrcKind::Value(s) if self.func.value(s).file == File::P => match uniform.op {
+                    Op::Usel | Op::Uisetp { .. } => self.condition(s, (home, inst), depth + 1, found)?,
+                    _ => self.carry(s, (home, inst), found)?,
+                },
                 SrcKind::Value(s) | SrcKind::Part(s, _) if self.func.value(s).file == File::UR => 0,
                 SrcKind::Value(s) | SrcKind::Part(s, _) if self.chosen[s.index()] => 0,
                 SrcKind::Value(s) if self.uses[s.index()] == 1 => self.cost(s, depth + 1, found)?,
                 _ => return None,
             };
         }
-        found.values.push(v);
+        Some(cost + loads.saturating_sub(moves))
+    }
+
+    /// The same for a comparison of the same block, by which a value is selected or with which another comparison is
+    /// combined.
+    fn condition(
+        &self,
+        holds: Value,
+        reader: (BlockId, &Inst),
+        depth: u32,
+        found: &mut Found,
+    ) -> Option<u32> {
+        let inst = self.shortly_before(holds, reader)?;
+        if !matches!(inst.op, Op::Isetp { .. }) {
+            return None;
+        }
+        if found.carries.contains(&holds) || self.ways.carries.contains_key(&holds) {
+            return Some(0);
+        }
+        let cost = self.cost_of_operands(holds, depth, found)?;
+        found.carries.push(holds);
         Some(cost)
     }
 
+    /// The definition of a predicate, if it is in the reader's block and no thread waits between the two. Otherwise other
+    /// threads might compute the predicate meanwhile, so it would need a register of its own, of which there are few.
+    fn shortly_before(&self, predicate: Value, (home, reader): (BlockId, &Inst)) -> Option<&Inst> {
+        let &(b, def) = self.defs.get(&predicate).filter(|(b, _)| *b == home)?;
+        let insts = self.func.block(b).insts.iter().skip_while(|inst| !std::ptr::eq(*inst, def));
+        let mut between = insts.take_while(|inst| !std::ptr::eq(*inst, reader));
+        (!between.any(|inst| facts(&inst.op).waits)).then_some(def)
+    }
+
     /// The same for the carry of a sum that the uniform datapath computes.
-    fn carry(&self, carry: Value, home: BlockId, found: &mut Found) -> Option<u32> {
-        let &(b, sum) = self.defs.get(&carry)?;
+    fn carry(&self, carry: Value, reader: (BlockId, &Inst), found: &mut Found) -> Option<u32> {
+        let sum = self.shortly_before(carry, reader)?;
         let Some(&Dst::Value(low)) = sum.dsts.first() else { return None };
         let there = found.values.contains(&low) || self.ways.of.get(&low) == Some(&Way::Computed);
-        if b != home || !there || sum.dsts.get(1) != Some(&Dst::Value(carry)) {
+        if !there || sum.dsts.get(1) != Some(&Dst::Value(carry)) {
             return None;
         }
         found.carries.push(carry);
@@ -503,9 +592,11 @@ fn counterpart(func: &Function, inst: &Inst) -> Option<Inst> {
     // At most one of the first two terms of a sum may be negated.
     let is_sum = matches!(inst.op, Op::Iadd3 { .. });
     let negated = inst.srcs.iter().take(2).filter(|src| src.mods.neg || src.mods.not).count();
+    let is_predicate = |src: &Src| src.value().is_some_and(|v| func.value(v).file == File::P);
+    let takes_modifiers = |src: &Src| is_sum || is_predicate(src) || src.mods == SrcMods::NONE;
     let plain = inst.guard.is_true()
         && inst.dsts.iter().skip(2).all(|dst| *dst == Dst::Sink)
-        && inst.srcs.iter().all(|src| (is_sum || src.mods == SrcMods::NONE) && src.kind != SrcKind::Undef)
+        && inst.srcs.iter().all(|src| takes_modifiers(src) && src.kind != SrcKind::Undef)
         && negated <= 1;
     let (true, Some(&dst)) = (plain, inst.dsts.first()) else { return None };
     let mut srcs: SmallVec<[Src; 4]> = inst.srcs.iter().copied().collect();
@@ -547,6 +638,14 @@ fn counterpart(func: &Function, inst: &Inst) -> Option<Inst> {
         Op::Shf { right, wrap, ty, hi } => Op::Ushf { right, wrap, ty, hi },
         Op::Prmt => Op::Uprmt,
         Op::Bmsk { wrap } => Op::Ubmsk { wrap },
+        Op::Sel => Op::Usel,
+        Op::Isetp { cmp, sign, bool_, ex } if inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink) => {
+            let swaps = number == Some(0);
+            if swaps {
+                srcs.swap(0, 1);
+            }
+            Op::Uisetp { cmp: if swaps { reversed(cmp) } else { cmp }, sign, bool_, ex }
+        }
         Op::Sgxt { wrap, sign } => Op::Usgxt { wrap, sign },
         _ => return None,
     };
@@ -633,6 +732,12 @@ impl<'a> Rewriter<'a> {
                     self.move_there(v, inst.src);
                 }
                 None if inst.defs().any(|v| self.compares.contains(&v)) => self.compare(b, &inst),
+                None if matches!(inst.op, Op::Isetp { .. })
+                    && inst.defs().any(|v| self.ways.carries.contains_key(&v)) =>
+                {
+                    self.condition(&inst);
+                    self.reader(inst);
+                }
                 None => {
                     let wanted = inst.defs().find(|v| self.wanted.contains(v));
                     self.reader(inst.clone());
@@ -645,6 +750,19 @@ impl<'a> Rewriter<'a> {
         self.func.block_mut(b).insts = std::mem::take(&mut self.code);
     }
 
+    /// Adds a comparison of the uniform datapath whose result other operations of it read.
+    fn condition(&mut self, inst: &Inst) {
+        let (Some(mut uniform), Some(&Dst::Value(holds))) = (counterpart(self.func, inst), inst.dsts.first())
+        else {
+            return;
+        };
+        self.operands(&mut uniform);
+        let there = self.func.new_value(File::UP, 1);
+        uniform.dsts[0] = Dst::Value(there);
+        self.code.push(uniform);
+        self.carries.insert(holds, there);
+    }
+
     /// Adds a comparison of the uniform datapath for the branch at the end of the block.
     fn compare(&mut self, b: BlockId, inst: &Inst) {
         let Op::Isetp { mut cmp, sign, bool_, .. } = inst.op else { return };
@@ -654,7 +772,7 @@ impl<'a> Rewriter<'a> {
             cmp = reversed(cmp);
         }
         srcs.push(Src::TRUE);
-        let op = Op::Uisetp { cmp, sign, bool_ };
+        let op = Op::Uisetp { cmp, sign, bool_, ex: false };
         let holds = self.func.new_value(File::UP, 1);
         let mut uniform = Inst { srcs, ..Inst::new(op, &[Dst::Value(holds)], &[], inst.src) };
         self.operands(&mut uniform);

@@ -259,7 +259,12 @@ impl<'a> Lowering<'a> {
     /// `mov`: also packs and unpacks vectors.
     pub(super) fn mov(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
-        let (dst, src) = (self.operand(instr, 0)?, self.operand(instr, 1)?);
+        // A vector of one element is its element.
+        let element = |operand: &'a Operand| match operand {
+            Operand::Vector(elements) if elements.len() == 1 => &elements[0],
+            _ => operand,
+        };
+        let (dst, src) = (element(self.operand(instr, 0)?), element(self.operand(instr, 1)?));
         match (dst, src) {
             (Operand::Vector(elements), _) => {
                 let src = self.read(src, ty)?;
@@ -318,9 +323,6 @@ impl<'a> Lowering<'a> {
     /// Splits a value into `number` equal parts, lowest first. In parts of less than a register, the upper bits are
     /// undefined.
     fn equal_parts(&mut self, number: usize, src: Src, ty: ScalarType) -> Vec<Src> {
-        if number == 1 {
-            return vec![src];
-        }
         let bits = ty.bits() / number.max(1) as u32;
         let count = registers(ty);
         (0..number as u32)
@@ -340,9 +342,6 @@ impl<'a> Lowering<'a> {
 
     /// A value from its equal parts, lowest first.
     fn pack_elements(&mut self, elements: &[Operand], ty: ScalarType) -> Result<Src> {
-        if let [whole] = elements {
-            return self.read(whole, ty);
-        }
         let bits = ty.bits() / elements.len().max(1) as u32;
         let part_type = match bits {
             8 => ScalarType::B8,

@@ -110,6 +110,17 @@ pub(super) enum Target {
     },
 }
 
+impl Target {
+    /// The bank, index and offset of a place in a constant bank.
+    fn in_bank(self) -> Option<(u8, Src, i32)> {
+        match self {
+            Target::Constant { bank, offset } => Some((bank, Src::ZERO, offset.into())),
+            Target::Indexed { bank, index, offset } => Some((bank, index, offset)),
+            _ => None,
+        }
+    }
+}
+
 const SPACES: [Mod; 9] = [
     Mod::Global,
     Mod::Shared,
@@ -430,12 +441,7 @@ impl<'a> Lowering<'a> {
             ignore_order(instr);
             return self.write_elements(dsts, &words, ty);
         }
-        let in_bank = match target {
-            Target::Constant { bank, offset } => Some((bank, Src::ZERO, offset.into())),
-            Target::Indexed { bank, index, offset } => Some((bank, index, offset)),
-            _ => None,
-        };
-        if let (Some((bank, index, offset)), MemSize::B128) = (in_bank, size) {
+        if let (Some((bank, index, offset)), MemSize::B128) = (target.in_bank(), size) {
             ignore_order(instr);
             let words = self.indexed_words(bank, index, offset);
             return self.write_elements(dsts, &words, ty);
@@ -515,8 +521,9 @@ impl<'a> Lowering<'a> {
         target: Target,
         size: MemSize,
     ) -> Result<(Op, Vec<Src>)> {
-        if matches!(target, Target::Local { .. } | Target::Constant { .. } | Target::Indexed { .. }) {
+        if let Some((bank, index, offset)) = target.in_bank() {
             ignore_order(instr);
+            return Ok((Op::Ldc { size, bank, offset }, vec![index]));
         }
         Ok(match target {
             Target::Wide { address, offset, generic } => {
@@ -529,13 +536,11 @@ impl<'a> Lowering<'a> {
                 Op::Lds { size, order: shared_order(instr), scale: AddressScale::One, offset },
                 vec![address, base],
             ),
-            Target::Local { address, offset } => (Op::Ldl { size, offset }, vec![address]),
-            Target::Constant { bank, offset } => {
-                (Op::Ldc { size, bank, offset: offset.into() }, vec![Src::ZERO])
+            Target::Local { address, offset } => {
+                ignore_order(instr);
+                (Op::Ldl { size, offset }, vec![address])
             }
-            Target::Indexed { bank, index, offset } => (Op::Ldc { size, bank, offset }, vec![index]),
-            // Loaded before.
-            Target::Parameter { .. } => (Op::Mov, vec![Src::UNDEF]),
+            _ => return self.unsupported(instr, "a load from this state space"),
         })
     }
 

@@ -433,11 +433,7 @@ fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>
             vec![flag(lut >> index & 1 != 0), flag(lut2 >> index & 1 != 0)]
         }
         Op::Shf { right, wrap, hi, ty } => vec![reg(shift(right, wrap, hi, ty, [r(0), r(1), r(2)]))],
-        Op::Uisetp { cmp, sign, bool_ } => {
-            let holds = integer_compare(cmp, extend(sign, r(0)).cmp(&extend(sign, r(1))));
-            vec![flag(combine(bool_, holds, truth(&s[2])))]
-        }
-        Op::Isetp { cmp, sign, bool_, ex } => {
+        Op::Isetp { cmp, sign, bool_, ex } | Op::Uisetp { cmp, sign, bool_, ex } => {
             let order = extend(sign, r(0)).cmp(&extend(sign, r(1)));
             let holds = if !ex {
                 integer_compare(cmp, order)

@@ -135,6 +135,17 @@ impl Combiner<'_> {
         Inst::new(Op::ImadWide { sign, x: false }, &[pack.dsts[0]], &[x, y, z], pack.src)
     }
 
+    /// Whether a product of constants is the step of a loop around `b`: `of` is the value of this iteration. The uniform
+    /// datapath can compute the step before the loop.
+    fn is_step(&self, b: BlockId, product: &Inst, of: &Src) -> bool {
+        let is_phi = of.value().is_some() && self.defs.of_src(self.func, of).is_none();
+        let is_constant = |src: &Src| matches!(src.kind, SrcKind::Const(_) | SrcKind::Imm(_));
+        let home = product.defs().next().and_then(|v| self.defs.site(v));
+        is_phi
+            && product.srcs[..2].iter().all(is_constant)
+            && home.is_some_and(|(home, _)| self.loops.depth(home) < self.loops.depth(b))
+    }
+
     /// `x * y + z` in one `IMAD.WIDE` that replaces the pair.
     fn multiply_add(&mut self, b: BlockId, i: usize, add: &Add, x: Pair, z: Pair) -> bool {
         if z.iter().any(|half| half.mods != SrcMods::NONE) {
@@ -143,7 +154,7 @@ impl Combiner<'_> {
         let product = crate::phase::copy_propagation::whole_of(self.func, &x)
             .and_then(|whole| self.def(&whole, false))
             .filter(|inst| matches!(inst.op, Op::ImadWide { x: false, .. }) && inst.srcs[2] == Src::ZERO)
-            .filter(|inst| single_result(inst))
+            .filter(|inst| single_result(inst) && !self.is_step(b, inst, &z[0]))
             .map(|inst| (inst.op, inst.srcs[0], inst.srcs[1]))
             .or_else(|| {
                 let (x, scale, sign) = self.scaled_extension(x)?;
