@@ -220,7 +220,12 @@ impl<'a> Ssa<'a> {
     /// Removes phis that join one value with itself, and phis that are never read.
     pub(super) fn simplify(self, out: &mut Function) {
         let checkpoint = self.checkpoint;
-        let replaced = replacements(out, self.replaced, checkpoint);
+        let mut replaced = self.replaced;
+        let phis = out.blocks.iter_mut().flat_map(|block| &mut block.phis);
+        for (_, arg) in phis.flat_map(|phi| &mut phi.args) {
+            *arg = rewrite::resolve_shortening(&mut replaced, *arg);
+        }
+        let replaced = replacements(out, replaced, checkpoint);
         for blocks in out.blocks.chunks_mut(BLOCKS) {
             checkpoint();
             for block in blocks {
@@ -274,6 +279,7 @@ fn replacements(
     let phis: Vec<&Phi> = out.layout.iter().flat_map(|b| &out.block(*b).phis).collect();
     let users = Users::new(out.values.len(), &phis);
     checkpoint();
+    replace_groups(out.values.len(), &phis, &users, &mut replaced, checkpoint);
     let mut work: Vec<u32> = (0..phis.len() as u32).rev().collect();
     let mut steps = 0usize;
     while let Some(i) = work.pop() {
@@ -295,6 +301,56 @@ fn replacements(
         rewrite::resolve_shortening(&mut replaced, phi.into());
     }
     replaced
+}
+
+/// Adds the replacements of phis that join one value with each other's results: irreducible loops have such groups. Every
+/// phi counts as a member of a group until it is found to join two values.
+fn replace_groups(
+    values: usize,
+    phis: &[&Phi],
+    users: &Users,
+    replaced: &mut FxHashMap<Value, Src>,
+    checkpoint: &dyn Fn(),
+) {
+    let mut phi_of: Vec<Option<u32>> = vec![None; values];
+    for (i, phi) in (0..).zip(phis) {
+        phi_of[phi.dst.index()] = Some(i);
+    }
+    // The value that each phi joins, or its own result if it joins several; `None` if no argument is known.
+    let mut joins: Vec<Option<Src>> = vec![None; phis.len()];
+    let mut work: Vec<u32> = (0..phis.len() as u32).rev().collect();
+    let mut steps = 0usize;
+    while let Some(i) = work.pop() {
+        steps += 1;
+        if steps.is_multiple_of(PHIS) {
+            checkpoint();
+        }
+        let (phi, before) = (phis[i as usize], joins[i as usize]);
+        let own = Src::from(phi.dst);
+        if before == Some(own) {
+            continue;
+        }
+        let known = |(_, arg): &(BlockId, Src)| match arg.kind {
+            SrcKind::Value(v) if arg.mods == SrcMods::NONE => match phi_of[v.index()] {
+                Some(other) => joins[other as usize],
+                None => Some(*arg),
+            },
+            _ => Some(*arg),
+        };
+        let mut args = phi.args.iter().filter_map(known);
+        let first = args.next();
+        let differ = args.any(|arg| Some(arg) != first) || before.is_some() && before != first;
+        let now = if differ { Some(own) } else { first };
+        if now != before {
+            joins[i as usize] = now;
+            work.extend(users.of(phi.dst));
+        }
+    }
+    for (phi, joined) in phis.iter().zip(joins) {
+        if let Some(joined) = joined.filter(|joined| *joined != Src::from(phi.dst)) {
+            replaced.insert(phi.dst, joined);
+        }
+    }
 }
 
 /// For each value, the phis that have it as an argument.
