@@ -124,8 +124,11 @@ pub(crate) fn starts_with(env: &Env, func: &Input, options: &Options) -> Option<
 /// Orders the instructions of every block and assigns at most `limit` registers to values.
 ///
 /// If values spill, cheap values are recomputed where they are read, as long as that reduces the spill traffic. Then
-/// orders with fewer live values are tried, and the order with the least traffic is kept. Such orders are also tried if
-/// allocation takes more registers than the order was made for and fewer warps fit as a result.
+/// orders with fewer live values are tried, and the order with the least traffic is kept.
+///
+/// If nothing spills but fewer warps fit than the multiprocessor can hold, cheap values are recomputed outside loops if
+/// more warps fit as a result. Orders with fewer live values are tried if allocation takes more registers than the order
+/// was made for and fewer warps fit as a result.
 pub(crate) fn assign(
     func: &mut Function,
     target: &Target,
@@ -143,7 +146,7 @@ pub(crate) fn assign(
     let mut search =
         Search { plans: Plans::new(func, target), tried: Vec::new(), target, switches, checkpoint };
     let order = search.plans.order(func, limit, checkpoint);
-    let meant = order.meant();
+    let mut meant = order.meant();
     let all = Within::registers(limit);
     let all_values = func.values.iter().map(|value| u32::from(value.width)).sum::<u32>();
     if !changes && limit == MAX_REGISTERS && all_values <= FEW {
@@ -194,6 +197,26 @@ pub(crate) fn assign(
         }
     }
     let warps = |registers: u32| warps_with(registers).min(target.limits.warps);
+    let free = func.free_registers(target);
+    if let Ok(Allocation { registers, .. }) = best
+        && !changes
+        && switches.takes(Step::Remat)
+        && traffic(func) == 0
+        && warps(registers) < warps(free)
+    {
+        let gains = |fewer: u32| warps(fewer) > warps(registers);
+        let most = (free..registers).rev().find(|&fewer| gains(fewer)).unwrap_or(free);
+        let mut remade = unordered.clone();
+        if remat::remake(&mut remade, &remat::idle(&unordered, free.saturating_sub(UNSURE))) {
+            let mut of_remade = Search { plans: Plans::new(&remade, target), tried: Vec::new(), ..search };
+            let found = of_remade.again(&remade, limit, Within { registers: most, traffic: 0 });
+            if let Some(found) = found.filter(|(_, allocation)| gains(allocation.registers)) {
+                (*func, best) = (found.0, Ok(found.1));
+                meant = of_remade.tried.last().map_or(meant, Order::meant);
+                (search, unordered) = (of_remade, remade);
+            }
+        }
+    }
     for fewer in [2, 4] {
         let Ok(Allocation { registers, .. }) = best else { break };
         if !switches.takes(Step::RetryOccupancy)
@@ -256,7 +279,10 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ori::text;
+    use crate::switches::Switches;
     use ptx_isa::Sm;
+    use std::fmt::Write as _;
 
     /// The limit for a kernel with `.maxntid`, `.minnctapersm` and `.maxnreg`, and for `--maxrregcount`. Zero means
     /// that the kernel or the option gives no value.
@@ -322,5 +348,43 @@ mod tests {
         assert_eq!(with(75, [256, 4, 200, 0]), 64);
         // A number that exceeds the available registers is ignored.
         assert_eq!(with(75, [512, 2, 300, 0]), 64);
+    }
+
+    /// Twenty addresses in the frame are read before and after a block in which twenty values are live, and only 32
+    /// registers are free.
+    #[test]
+    fn cheap_values_do_not_limit_the_occupancy() {
+        let mut body = String::from("entry \"f\" {\nb0:\n%v0:r = S2R{sr=0x21}\n");
+        for i in 1..=20 {
+            writeln!(body, "%v{i}:r, _, _ = IADD3 R1, {}, RZ\nSTL{{offset=0x0}} %v{i}, %v0", 16 * i).unwrap();
+        }
+        body += "%v21:p, _ = ISETP.LT.U32.AND %v0, 0x5, PT\nBRA %v21, b1, b2\nb1:\n";
+        for i in 22..=41 {
+            writeln!(body, "%v{i}:r = LDS{{offset={}}} RZ, RZ", 4 * i).unwrap();
+        }
+        for i in 22..=40 {
+            let [sum, before, next] = [i + 20, if i == 22 { 22 } else { i + 19 }, i + 1];
+            writeln!(body, "%v{sum}:r, _, _ = IADD3 %v{before}, %v{next}, RZ").unwrap();
+        }
+        // The sum of all values is needed with each of them.
+        for i in 22..=41 {
+            writeln!(body, "%v{}:r = LOP3{{lut=0x3c}} %v{i}, %v60, RZ", i + 40).unwrap();
+            writeln!(body, "STS{{offset={}}} RZ, RZ, %v{}", 4 * i, i + 40).unwrap();
+        }
+        body += "JUMP b2\nb2:\n";
+        for i in 1..=20 {
+            writeln!(body, "STL{{offset=0x0}} %v{i}, %v0").unwrap();
+        }
+        body += "EXIT\n}";
+        let registers = |switches: &str| {
+            let switches = Switches::parse(switches).expect("the names of steps");
+            let mut func = text::parse(&body).unwrap_or_else(|e| panic!("{e}\n{body}"));
+            let options = Options { switches, ..Options::new(Sm::new(80)) };
+            let target = Target::of(options.sm).expect("a target");
+            let assigned = assign(&mut func, target, MAX_REGISTERS, &options, &Session::default());
+            assigned.expect("allocates").registers
+        };
+        let (few, many) = (registers(""), registers("-OriDoRemat"));
+        assert!(few <= 32 && many > 32, "{few} {many}");
     }
 }

@@ -5,7 +5,9 @@
 
 use crate::ori::cfg::Cfg;
 use crate::ori::defs::{Defs, for_each_use};
+use crate::ori::dominators;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Value};
+use crate::ori::loops::Loops;
 use crate::ori::op::Op;
 use crate::ori::operations::facts;
 use crate::phase::dead_code;
@@ -71,6 +73,24 @@ pub(crate) fn crowding(func: &Function, most: u32) -> Vec<Value> {
     let mut found: Vec<Value> = found.into_iter().collect();
     found.sort_unstable();
     found
+}
+
+/// Those of [`crowding`] that no loop reads unless it also computes them: to recompute them adds nothing to any loop.
+pub(crate) fn idle(func: &Function, most: u32) -> Vec<Value> {
+    let mut values = crowding(func, most);
+    if values.is_empty() {
+        return values;
+    }
+    let cfg = Cfg::new(func);
+    let loops = Loops::new(func, &cfg, &dominators::dominators(&cfg, func));
+    let defs = Defs::new(func, &cfg);
+    let mut read_in_loops: FxHashSet<Value> = FxHashSet::default();
+    for &b in &cfg.order {
+        let is_deeper = |v: &Value| defs.site(*v).is_some_and(|(home, _)| loops.depth(b) > loops.depth(home));
+        for_each_use(func, b, |src| read_in_loops.extend(src.value().filter(is_deeper)));
+    }
+    values.retain(|v| !read_in_loops.contains(v));
+    values
 }
 
 /// How a value is computed.
@@ -223,5 +243,49 @@ impl Remaker<'_> {
 fn read(src: &mut Src, value: Value) {
     if let SrcKind::Value(v) | SrcKind::Part(v, _) = &mut src.kind {
         *v = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ori::text;
+
+    /// `b1` needs three registers for what it computes. The loop `b2` reads `%v1`, and `b3` reads `%v2`.
+    const CROWDED: &str = "entry \"f\" {
+        b0:
+          %v0:r = S2R{sr=0x21}
+          %v1:r, _, _ = IADD3 R1, 0x10, RZ
+          %v2:r, _, _ = IADD3 R1, 0x20, RZ
+          %v3:p, _ = ISETP.LT.U32.AND %v0, 0x5, PT
+          BRA %v3, b1, b2
+        b1:
+          %v4:r, _, _ = IADD3 %v0, 0x1, RZ
+          %v5:r, _, _ = IADD3 %v0, 0x2, RZ
+          %v6:r, _, _ = IADD3 %v4, %v5, %v0
+          STS{offset=0x0} RZ, RZ, %v6
+          JUMP b2
+        b2:
+          STL{offset=0x0} %v1, %v0
+          %v7:p, _ = ISETP.LT.U32.AND %v0, 0x6, PT
+          BRA %v7, b2, b3
+        b3:
+          STL{offset=0x0} %v2, %v0
+          EXIT
+        }";
+
+    #[test]
+    fn values_that_loops_read_are_not_idle() {
+        let func = text::parse(CROWDED).expect("the text parses");
+        assert_eq!(crowding(&func, 4), [Value(1), Value(2)]);
+        assert_eq!(idle(&func, 4), [Value(2)]);
+        assert_eq!(idle(&func, 5), []);
+    }
+
+    #[test]
+    fn stack_pointers_that_change_are_not_read_again() {
+        let mut func = text::parse(CROWDED).expect("the text parses");
+        func.frame.moving = true;
+        assert_eq!(crowding(&func, 4), []);
     }
 }

@@ -7,13 +7,17 @@ use crate::ori::ir::{BlockId, Const, Dst, Function, Inst, Src, SrcKind, SrcMods,
 use crate::ori::memory::effect;
 use crate::ori::op::{Op, ShfType};
 use crate::ori::signature;
+use crate::regalloc::STACK_POINTER;
 
 /// Whether an instruction may run elsewhere, as far as its effect and its operands allow: it has no guard and no physical
-/// register, and its result does not depend on the threads that execute it together.
+/// register except a stack pointer that never changes, and its result does not depend on the threads that execute it
+/// together.
 pub fn may_run_elsewhere(func: &Function, inst: &Inst) -> bool {
     let facts = signature::facts(&inst.op);
     let has_register = inst.dsts.iter().any(|dst| matches!(dst, Dst::Reg(_)))
-        || inst.uses().any(|src| matches!(src.kind, SrcKind::Reg(_)))
+        || inst
+            .uses()
+            .any(|src| matches!(src.kind, SrcKind::Reg(reg) if reg != STACK_POINTER || func.frame.moving))
         || inst.defs().any(|v| func.value(v).pin.is_some());
     !facts.convergent && !facts.pinned && inst.guard.is_true() && !has_register
 }
