@@ -207,7 +207,8 @@ pub(crate) fn assign(
         let gains = |fewer: u32| warps(fewer) > warps(registers);
         let most = (free..registers).rev().find(|&fewer| gains(fewer)).unwrap_or(free);
         let mut remade = unordered.clone();
-        if remat::remake(&mut remade, &remat::idle(&unordered, free.saturating_sub(UNSURE))) {
+        let idle = remat::idle(&unordered, free.saturating_sub(UNSURE), registers - most);
+        if remat::remake(&mut remade, &idle) {
             let mut of_remade = Search { plans: Plans::new(&remade, target), tried: Vec::new(), ..search };
             let found = of_remade.again(&remade, limit, Within { registers: most, traffic: 0 });
             if let Some(found) = found.filter(|(_, allocation)| gains(allocation.registers)) {

@@ -51,35 +51,42 @@ pub(crate) fn crowding(func: &Function, most: u32) -> Vec<Value> {
     let cfg = Cfg::new(func);
     let live = Liveness::compute(func, &cfg);
     let pressure = live.pressure(func, File::R);
+    let peak = |b: BlockId| {
+        let span = live.spans[b.index()];
+        let points = (0..func.block(b).insts.len()).map(|i| span.write(i));
+        points.max_by_key(|&point| pressure[point as usize])
+    };
+    let peaks = cfg.order.iter().filter_map(|&b| Some((b, peak(b)?)));
+    let crowds: Vec<(BlockId, Point)> =
+        peaks.filter(|(_, peak)| u32::from(pressure[*peak as usize]) > most).collect();
+    if crowds.is_empty() {
+        return Vec::new();
+    }
     let defs = Defs::new(func, &cfg);
     let nothing = FxHashSet::default();
     let mut cookbook = Cookbook { func, defs: &defs, without: &nothing, recipes: FxHashMap::default() };
+    let general = (0..func.values.len() as u32).map(Value).filter(|v| func.value(*v).file == File::R);
+    let cheap: Vec<Value> = general.filter(|v| cookbook.recipe(*v).is_some()).collect();
     let mut found: FxHashSet<Value> = FxHashSet::default();
-    for &b in &cfg.order {
-        let span = live.spans[b.index()];
-        let points = (0..func.block(b).insts.len()).map(|i| span.write(i));
-        let Some(peak) = points.max_by_key(|&point| pressure[point as usize]) else { continue };
-        if u32::from(pressure[peak as usize]) <= most {
-            continue;
-        }
+    for (b, peak) in crowds {
         let mut read: FxHashSet<Value> = FxHashSet::default();
         for_each_use(func, b, |src| read.extend(src.value()));
-        let values = (0..func.values.len() as u32).map(Value);
-        found.extend(values.filter(|&v| {
-            let is_general = func.value(v).file == File::R;
-            is_general && !read.contains(&v) && live.live_at(v, peak) && cookbook.recipe(v).is_some()
-        }));
+        found.extend(cheap.iter().filter(|v| !read.contains(v) && live.live_at(**v, peak)));
     }
     let mut found: Vec<Value> = found.into_iter().collect();
     found.sort_unstable();
     found
 }
 
-/// Those of [`crowding`] that no loop reads unless it also computes them: to recompute them adds nothing to any loop.
-pub(crate) fn idle(func: &Function, most: u32) -> Vec<Value> {
+/// Those of [`crowding`] that no loop reads unless it also computes them: to recompute them adds nothing to any loop. Empty
+/// if they have fewer than `enough` registers.
+pub(crate) fn idle(func: &Function, most: u32, enough: u32) -> Vec<Value> {
     let mut values = crowding(func, most);
-    if values.is_empty() {
-        return values;
+    let is_enough = |values: &[Value]| {
+        values.iter().map(|v| u32::from(func.value(*v).width)).sum::<u32>() >= enough.max(1)
+    };
+    if !is_enough(&values) {
+        return Vec::new();
     }
     let cfg = Cfg::new(func);
     let loops = Loops::new(func, &cfg, &dominators::dominators(&cfg, func));
@@ -90,7 +97,7 @@ pub(crate) fn idle(func: &Function, most: u32) -> Vec<Value> {
         for_each_use(func, b, |src| read_in_loops.extend(src.value().filter(is_deeper)));
     }
     values.retain(|v| !read_in_loops.contains(v));
-    values
+    if is_enough(&values) { values } else { Vec::new() }
 }
 
 /// How a value is computed.
@@ -278,8 +285,9 @@ mod tests {
     fn values_that_loops_read_are_not_idle() {
         let func = text::parse(CROWDED).expect("the text parses");
         assert_eq!(crowding(&func, 4), [Value(1), Value(2)]);
-        assert_eq!(idle(&func, 4), [Value(2)]);
-        assert_eq!(idle(&func, 5), []);
+        assert_eq!(idle(&func, 4, 1), [Value(2)]);
+        assert_eq!(idle(&func, 4, 2), []);
+        assert_eq!(idle(&func, 5, 1), []);
     }
 
     #[test]
