@@ -76,7 +76,7 @@ const parts = {
             await w.quick('>PTX: Show SASS for This Function', 'Show SASS for This Function');
             await w.line('FFMA', 1).first().waitFor({ timeout: 20000 });
             await until('mark in the machine code', async () => (await w.marked(1)).some(line => line.includes('FFMA')));
-            assert(await w.color('FFMA', 'FFMA', 1), 'machine code is colored');
+            await until('colors of the machine code', async () => w.color('FFMA', 'FFMA', 1));
             const language = await w.page.locator('.statusbar-item#status\\.editor\\.mode').innerText();
             saw(`machine code, marked on opening (${language.trim()})`);
             await w.picture('vscode-sass');
@@ -459,13 +459,18 @@ const parts = {
             saw('folding');
 
             // A new line continues a comment that it breaks, and is indented after a label.
-            await go('again:');
-            await w.press('End', 'Enter');
-            await w.page.keyboard.type('// one two');
-            await w.press('Control+ArrowLeft', 'Enter');
-            await until('continued comment', async () => /^ {4}\/\/ one ?\n {4}\/\/ two$/m.test(await w.text()));
+            await until('continued comment', async () => {
+                await go('again:');
+                await w.press('End', 'Enter');
+                await w.page.keyboard.type('// one two');
+                await w.press('Control+ArrowLeft', 'Enter');
+                try {
+                    return await until('lines of it', async () => /^ {4}\/\/ one ?\n {4}\/\/ two$/m.test(await w.text()), 5);
+                } finally {
+                    await w.quick('>File: Revert File', 'File: Revert File');
+                }
+            });
             saw('a comment continued, and a line indented after a label');
-            await w.quick('>File: Revert File', 'File: Revert File');
 
             // Formatting a selection leaves the next line as it is.
             await go('add.s32 %r2');
