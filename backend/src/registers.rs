@@ -5,7 +5,7 @@ use crate::Options;
 use crate::input::{Env, Function as Input, Instr, Launch, Operand, Signature, Symbol};
 use crate::occupancy::warps_with;
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::Function;
+use crate::ori::ir::{Function, Value};
 use crate::regalloc::counts::Counts;
 use crate::regalloc::{self, Allocation, Within};
 use crate::remat;
@@ -166,15 +166,10 @@ pub(crate) fn assign(
         if crowding {
             values.extend(remat::crowding(&unordered, limit.saturating_sub(UNSURE)));
         }
-        let mut remade = unordered.clone();
-        let mut other = None;
-        if remat::remake(&mut remade, &values) {
-            let mut search = Search { plans: Plans::new(&remade, target), tried: Vec::new(), ..search };
-            let less = Within { registers: limit, traffic: traffic(func) - 1 };
-            other = search.again(&remade, limit, less).map(|found| (found, search));
-        }
+        let less = Within { registers: limit, traffic: traffic(func) - 1 };
+        let other = search.remade(&unordered, &values, limit, less);
         match other {
-            Some((found, of_remade)) => {
+            Some((found, of_remade, remade)) => {
                 (*func, best) = (found.0, Ok(found.1));
                 (search, unordered) = (of_remade, remade);
             }
@@ -206,16 +201,12 @@ pub(crate) fn assign(
     {
         let gains = |fewer: u32| warps(fewer) > warps(registers);
         let most = (free..registers).rev().find(|&fewer| gains(fewer)).unwrap_or(free);
-        let mut remade = unordered.clone();
         let idle = remat::idle(&unordered, free.saturating_sub(UNSURE), registers - most);
-        if remat::remake(&mut remade, &idle) {
-            let mut of_remade = Search { plans: Plans::new(&remade, target), tried: Vec::new(), ..search };
-            let found = of_remade.again(&remade, limit, Within { registers: most, traffic: 0 });
-            if let Some(found) = found.filter(|(_, allocation)| gains(allocation.registers)) {
-                (*func, best) = (found.0, Ok(found.1));
-                meant = of_remade.tried.last().map_or(meant, Order::meant);
-                (search, unordered) = (of_remade, remade);
-            }
+        let other = search.remade(&unordered, &idle, limit, Within { registers: most, traffic: 0 });
+        if let Some((found, of_remade, remade)) = other.filter(|(found, ..)| gains(found.1.registers)) {
+            (*func, best) = (found.0, Ok(found.1));
+            meant = of_remade.tried.last().map_or(meant, Order::meant);
+            (search, unordered) = (of_remade, remade);
         }
     }
     for fewer in [2, 4] {
@@ -247,7 +238,7 @@ struct Search<'a> {
     checkpoint: &'a dyn Fn(),
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
     fn allocate(
         &self,
         func: &mut Function,
@@ -259,6 +250,27 @@ impl Search<'_> {
         // Another order may avoid the error. Its result would be correct, but it must not hide the defect from tests.
         debug_assert!(!matches!(result, Err(CodegenError::Internal { .. })), "{result:?}");
         result
+    }
+
+    /// The first order of the function with `values` recomputed where they are read, the search for more of them, and that
+    /// function without an order. `None` if nothing is recomputed or the allocation exceeds the bounds.
+    fn remade(
+        &self,
+        unordered: &Function,
+        values: &[Value],
+        live: u32,
+        within: Within,
+    ) -> Option<((Function, Allocation), Search<'a>, Function)> {
+        if values.is_empty() {
+            return None;
+        }
+        let mut remade = unordered.clone();
+        if !remat::remake(&mut remade, values) {
+            return None;
+        }
+        let mut search = Search { plans: Plans::new(&remade, self.target), tried: Vec::new(), ..*self };
+        let found = search.again(&remade, live, within)?;
+        Some((found, search, remade))
     }
 
     /// The function in an order with at most `live` live registers, if the order is new and its allocation stays within

@@ -280,22 +280,14 @@ fn replacements(
     let users = Users::new(out.values.len(), &phis);
     checkpoint();
     replace_groups(out.values.len(), &phis, &users, &mut replaced, checkpoint);
-    let mut work: Vec<u32> = (0..phis.len() as u32).rev().collect();
-    let mut steps = 0usize;
-    while let Some(i) = work.pop() {
-        steps += 1;
-        if steps.is_multiple_of(PHIS) {
-            checkpoint();
-        }
-        let phi = phis[i as usize];
+    visit_until_stable(&phis, &users, checkpoint, |phi, _| {
         if replaced.contains_key(&phi.dst) {
-            continue;
+            return false;
         }
-        if let Some(only) = joined(phi.dst, &phi.args, &mut replaced) {
-            replaced.insert(phi.dst, only);
-            work.extend(users.of(phi.dst));
-        }
-    }
+        let only = joined(phi.dst, &phi.args, &mut replaced);
+        replaced.extend(only.map(|only| (phi.dst, only)));
+        only.is_some()
+    });
     let all: Vec<Value> = replaced.keys().copied().collect();
     for phi in all {
         rewrite::resolve_shortening(&mut replaced, phi.into());
@@ -318,17 +310,11 @@ fn replace_groups(
     }
     // The value that each phi joins, or its own result if it joins several; `None` if no argument is known.
     let mut joins: Vec<Option<Src>> = vec![None; phis.len()];
-    let mut work: Vec<u32> = (0..phis.len() as u32).rev().collect();
-    let mut steps = 0usize;
-    while let Some(i) = work.pop() {
-        steps += 1;
-        if steps.is_multiple_of(PHIS) {
-            checkpoint();
-        }
-        let (phi, before) = (phis[i as usize], joins[i as usize]);
+    visit_until_stable(phis, users, checkpoint, |phi, i| {
+        let before = joins[i];
         let own = Src::from(phi.dst);
         if before == Some(own) {
-            continue;
+            return false;
         }
         let known = |(_, arg): &(BlockId, Src)| match arg.kind {
             SrcKind::Value(v) if arg.mods == SrcMods::NONE => match phi_of[v.index()] {
@@ -340,15 +326,33 @@ fn replace_groups(
         let mut args = phi.args.iter().filter_map(known);
         let first = args.next();
         let differ = args.any(|arg| Some(arg) != first) || before.is_some() && before != first;
-        let now = if differ { Some(own) } else { first };
-        if now != before {
-            joins[i as usize] = now;
-            work.extend(users.of(phi.dst));
-        }
-    }
+        joins[i] = if differ { Some(own) } else { first };
+        joins[i] != before
+    });
     for (phi, joined) in phis.iter().zip(joins) {
         if let Some(joined) = joined.filter(|joined| *joined != Src::from(phi.dst)) {
             replaced.insert(phi.dst, joined);
+        }
+    }
+}
+
+/// Visits all phis, and again the users of each phi whose visit returns true, until there are none.
+fn visit_until_stable(
+    phis: &[&Phi],
+    users: &Users,
+    checkpoint: &dyn Fn(),
+    mut visit: impl FnMut(&Phi, usize) -> bool,
+) {
+    let mut work: Vec<u32> = (0..phis.len() as u32).rev().collect();
+    let mut steps = 0usize;
+    while let Some(i) = work.pop() {
+        steps += 1;
+        if steps.is_multiple_of(PHIS) {
+            checkpoint();
+        }
+        let phi = phis[i as usize];
+        if visit(phi, i as usize) {
+            work.extend(users.of(phi.dst));
         }
     }
 }
