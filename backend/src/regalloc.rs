@@ -39,7 +39,7 @@ use crate::ori::ir::{BlockId, File, Function, Reg, Value};
 use crate::ori::loops::Loops;
 use crate::switches::{Step, Switches};
 use crate::target::{HIDDEN_REGISTERS, MAX_REGISTERS, REGISTER_UNIT, Target};
-use assign::Pool;
+use assign::{Effort, Pool};
 use bundle::Bundles;
 use convention::Blocked;
 use counts::Counts;
@@ -79,7 +79,7 @@ pub struct Within {
     /// General registers as ptxas counts them, unless the function changes their number.
     pub registers: u32,
     /// The number of bytes that spills store and load, counted per instruction. If it is zero, no general register is
-    /// spilled.
+    /// spilled, and the search for registers is short.
     pub traffic: u32,
 }
 
@@ -299,7 +299,11 @@ fn place(
             File::P | File::UR => true,
             File::UP | File::B => false,
         };
-        let mut solution = assign::assign(bundles, draft.func, live, pool, &blocked.lost, checkpoint);
+        let effort = match pool.file {
+            File::R if within.traffic == 0 => Effort::Brief,
+            _ => Effort::Full,
+        };
+        let mut solution = assign::assign(bundles, draft.func, live, pool, &blocked.lost, effort, checkpoint);
         if solution.is_none() && (can_spill || pool.file != File::R) {
             solution = assign::assign_or_spill(bundles, draft.func, live, &draft.fixed, pool, &blocked.lost);
         }

@@ -19,9 +19,11 @@ use ptx_isa::FormId;
 pub(crate) const FEWEST: u32 = 24;
 /// A function whose values have at most this number of registers together never spills and never limits the occupancy.
 const FEW: u32 = 32;
-/// The number of registers that allocation may take beyond those that an order was made for, for which another order is
-/// tried.
+/// The number of registers that allocation may take beyond those that an order was made for, for which a narrower order
+/// is tried.
 const NEARLY: u32 = 8;
+/// The number of registers by which the limit of that order is lower.
+const FEWER: u32 = 3;
 /// A function that stores and loads more bytes of spilled values, counted per instruction, needs many registers more
 /// than there are. Half of the attempts to spill less are left out: the others help as much, and each takes long.
 pub(crate) const MUCH_SPILLED: u32 = 512;
@@ -127,7 +129,7 @@ pub(crate) fn starts_with(env: &Env, func: &Input, options: &Options) -> Option<
 /// orders with fewer live values are tried, and the order with the least traffic is kept.
 ///
 /// If nothing spills but fewer warps fit than the multiprocessor can hold, cheap values are recomputed outside loops if
-/// more warps fit as a result. Orders with fewer live values are tried if allocation takes more registers than the order
+/// more warps fit as a result. An order with fewer live values is tried if allocation takes more registers than the order
 /// was made for and fewer warps fit as a result.
 pub(crate) fn assign(
     func: &mut Function,
@@ -209,19 +211,16 @@ pub(crate) fn assign(
             (search, unordered) = (of_remade, remade);
         }
     }
-    for fewer in [2, 4] {
-        let Ok(Allocation { registers, .. }) = best else { break };
-        if !switches.takes(Step::RetryOccupancy)
-            || changes
-            || registers > meant + NEARLY
-            || warps(registers) >= warps(meant)
-        {
-            break;
-        }
+    if let Ok(Allocation { registers, .. }) = best
+        && !changes
+        && switches.takes(Step::RetryOccupancy)
+        && registers <= meant + NEARLY
+        && warps(registers) < warps(meant)
+    {
         let gains = |fewer: u32| warps(fewer) > warps(registers);
         let most = (meant..registers).rev().find(|&fewer| gains(fewer)).unwrap_or(meant);
         let less = Within { registers: most, traffic: traffic(func) };
-        let found = search.again(&unordered, (meant + 3).saturating_sub(fewer), less);
+        let found = search.again(&unordered, meant.saturating_sub(FEWER), less);
         if let Some(found) = found.filter(|(_, allocation)| gains(allocation.registers)) {
             (*func, best) = (found.0, Ok(found.1));
         }
@@ -279,7 +278,7 @@ impl<'a> Search<'a> {
         let order = self.plans.order(unordered, live, self.checkpoint);
         let improves = within.traffic < u32::MAX;
         let has_no_use = |tried: &Order| tried.is_as(&order) || improves && !order.is_narrower_than(tried);
-        if self.tried.iter().any(has_no_use) {
+        if self.tried.iter().any(has_no_use) || within.traffic == 0 && !order.may_fit(within.registers) {
             return None;
         }
         let mut func = unordered.clone();

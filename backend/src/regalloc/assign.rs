@@ -46,7 +46,7 @@ pub(crate) struct Assignment {
 
 /// The number of bundles that [`repaired`] places at most. Large functions do not gain enough for their time.
 const MOST_REPLACED: usize = 4000;
-/// The same if no order fits, so that values are spilled otherwise.
+/// The same if no order fits, and the effort is [`Effort::Full`].
 const MOST_REPLACED_TO_FIT: usize = 20_000;
 /// The number of orders that [`repaired`] begins with. Others seldom lead to better results.
 const REPAIRED_ORDERS: usize = 2;
@@ -56,6 +56,15 @@ const RELIEVED_SHARE: usize = 8;
 const MOST_POINTS: u64 = 4_000_000;
 /// The number of attempts with bundles of one order. Later ones seldom succeed.
 const MOST_RESTARTS: usize = 32;
+
+/// How long to search for an assignment that fits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Effort {
+    /// If none fits, values are spilled or the function is refused.
+    Full,
+    /// If none fits, the caller has another allocation. Only the orders that fit most often are tried.
+    Brief,
+}
 
 /// Bundles of one file in some order.
 type Order = Vec<u32>;
@@ -92,6 +101,7 @@ pub(crate) fn assign(
     live: &Liveness,
     pool: Pool,
     lost: &[Lost],
+    effort: Effort,
     checkpoint: &dyn Fn(),
 ) -> Option<(Assignment, Occupancy)> {
     let all = members_of(bundles, pool.file);
@@ -99,15 +109,19 @@ pub(crate) fn assign(
     let wide_first = |i: u32| u64::MAX - at(i).width() as u64;
     let long_first = |i: u32| u64::MAX - at(i).length();
     let start = |i: u32| u64::from(at(i).start());
-    let keys: [&dyn Fn(u32) -> (u64, u64); 4] = [
+    let mut keys: &[&dyn Fn(u32) -> (u64, u64)] = &[
         &|i| (wide_first(i), start(i)),
         &|i| (start(i), wide_first(i)),
         &|i| (wide_first(i), long_first(i)),
         &|i| (long_first(i), start(i)),
     ];
     // Only runs leave gaps that a snug fit could avoid.
-    let fits =
+    let mut fits =
         if all.iter().any(|&i| at(i).width() > 1) { &[Fit::Lowest, Fit::Snug][..] } else { &[Fit::Lowest] };
+    let mut most_replaced = MOST_REPLACED_TO_FIT;
+    if effort == Effort::Brief {
+        (keys, fits, most_replaced) = (&keys[..REPAIRED_ORDERS], &[Fit::Lowest], MOST_REPLACED);
+    }
     let fewest = fewest(bundles, &all, live.points, pool);
     if pool.count < fewest {
         return None;
@@ -167,9 +181,8 @@ pub(crate) fn assign(
     if best.is_none() {
         checkpoint();
         let counts = std::iter::once(pool.count);
-        best = repaired(first, pinned, counts, MOST_REPLACED_TO_FIT, |order, count| {
-            place(order, count, Fit::Lowest)
-        });
+        best =
+            repaired(first, pinned, counts, most_replaced, |order, count| place(order, count, Fit::Lowest));
     }
     if let Some((found, _)) = &best
         && pool.unit > 1

@@ -135,6 +135,11 @@ impl Order {
         self.most_live < other.most_live
     }
 
+    /// Whether the values that are live together may fit in `registers` as ptxas counts them.
+    pub(crate) fn may_fit(&self, registers: u32) -> bool {
+        self.most_live + NOT_LIVE <= registers
+    }
+
     /// Applies the order to the function for which it was made.
     pub(crate) fn apply(&self, func: &mut Function) {
         for (b, order) in &self.blocks {
