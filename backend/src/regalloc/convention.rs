@@ -88,6 +88,15 @@ impl Overwritten {
             }
     }
 
+    /// The number of general registers that the call overwrites. Zero for a call by the convention, whose callers keep
+    /// values in registers that it preserves.
+    pub(crate) fn general(&self) -> u32 {
+        if matches!(self.by, By::Convention(_)) {
+            return 0;
+        }
+        (0..count(File::R)).filter(|&index| self.has(Reg { file: File::R, index })).count() as u32
+    }
+
     /// The number of general registers up to the last one that the called code uses, as far as it is known. The set of
     /// registers that a known function overwrites is not enough: the function may call a driver function, which may
     /// overwrite any register that the convention allows.

@@ -1,7 +1,10 @@
 //! Counts the values that are live between the placed instructions of a block and the remaining ones.
 
 use crate::ori::ir::{File, Function, Inst, SrcKind, Value};
+use crate::ori::op::Op;
+use crate::regalloc::convention::Overwritten;
 use crate::regalloc::live::Liveness;
+use crate::target::Target;
 use smallvec::SmallVec;
 
 /// Live lanes of the two files whose registers may be scarce.
@@ -23,11 +26,13 @@ pub(super) struct Lanes {
     /// Lanes that may be live.
     touched: Vec<u32>,
     file_of_lane: Vec<File>,
+    /// The calls of the function, and the number of general registers that each overwrites.
+    calls: Vec<(Op, u32)>,
     pub(super) count: Count,
 }
 
 impl Lanes {
-    pub(super) fn new(func: &Function, live: &Liveness) -> Lanes {
+    pub(super) fn new(func: &Function, live: &Liveness, target: &Target) -> Lanes {
         let mut lanes = Lanes {
             base: Vec::with_capacity(func.values.len()),
             file: func.values.iter().map(|d| d.file).collect(),
@@ -36,11 +41,19 @@ impl Lanes {
             is_live: Vec::new(),
             touched: Vec::new(),
             file_of_lane: Vec::new(),
+            calls: Vec::new(),
             count: Count::default(),
         };
         for data in &func.values {
             lanes.base.push(lanes.file_of_lane.len() as u32);
             lanes.file_of_lane.extend(std::iter::repeat_n(data.file, usize::from(data.width)));
+        }
+        for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts).filter(|inst| inst.op.is_call()) {
+            if lanes.calls.iter().all(|(call, _)| *call != inst.op) {
+                // Allocation reports the error.
+                let overwritten = Overwritten::by(&inst.op, func, target).map_or(0, |by| by.general());
+                lanes.calls.push((inst.op, overwritten));
+            }
         }
         lanes.is_live = vec![false; lanes.file_of_lane.len()];
         // Blocks in layout order have ascending ends.
@@ -135,6 +148,14 @@ impl Lanes {
         }
     }
 
+    /// The number of general registers that a call overwrites; zero for other instructions.
+    pub(super) fn overwritten(&self, inst: &Inst) -> u32 {
+        if !inst.op.is_call() {
+            return 0;
+        }
+        self.calls.iter().find(|(call, _)| *call == inst.op).map_or(0, |(_, overwritten)| *overwritten)
+    }
+
     /// Places an instruction above all placed ones; returns the maximum number of live lanes around it.
     pub(super) fn place(&mut self, inst: &Inst) -> Count {
         let mut peak = self.count;
@@ -154,13 +175,15 @@ impl Lanes {
                 }
             }
         }
+        // No value that is live across a call is in a register that the call overwrites.
+        let during = self.count.general + self.overwritten(inst);
         for src in inst.uses() {
             for lane in self.lanes(src.kind).into_iter().flatten() {
                 self.start(lane);
             }
         }
         Count {
-            general: peak.general.max(self.count.general),
+            general: peak.general.max(during).max(self.count.general),
             predicates: peak.predicates.max(self.count.predicates),
         }
     }
