@@ -299,10 +299,7 @@ fn place(
             File::P | File::UR => true,
             File::UP | File::B => false,
         };
-        let effort = match pool.file {
-            File::R if within.traffic == 0 => Effort::Brief,
-            _ => Effort::Full,
-        };
+        let effort = if pool.file == File::R && !can_spill { Effort::Brief } else { Effort::Full };
         let mut solution = assign::assign(bundles, draft.func, live, pool, &blocked.lost, effort, checkpoint);
         if solution.is_none() && (can_spill || pool.file != File::R) {
             solution = assign::assign_or_spill(bundles, draft.func, live, &draft.fixed, pool, &blocked.lost);

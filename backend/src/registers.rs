@@ -194,18 +194,19 @@ pub(crate) fn assign(
         }
     }
     let warps = |registers: u32| warps_with(registers).min(target.limits.warps);
+    // The maximum number of registers, but at least `least`, with which more warps fit.
+    let fewer =
+        |registers: u32, least: u32| (least..registers).rev().find(|&fewer| warps(fewer) > warps(registers));
     let free = func.free_registers(target);
     if let Ok(Allocation { registers, .. }) = best
         && !changes
         && switches.takes(Step::Remat)
         && traffic(func) == 0
-        && warps(registers) < warps(free)
+        && let Some(most) = fewer(registers, free)
     {
-        let gains = |fewer: u32| warps(fewer) > warps(registers);
-        let most = (free..registers).rev().find(|&fewer| gains(fewer)).unwrap_or(free);
         let idle = remat::idle(&unordered, free.saturating_sub(UNSURE), registers - most);
         let other = search.remade(&unordered, &idle, limit, Within { registers: most, traffic: 0 });
-        if let Some((found, of_remade, remade)) = other.filter(|(found, ..)| gains(found.1.registers)) {
+        if let Some((found, of_remade, remade)) = other.filter(|(found, ..)| found.1.registers <= most) {
             (*func, best) = (found.0, Ok(found.1));
             meant = of_remade.tried.last().map_or(meant, Order::meant);
             (search, unordered) = (of_remade, remade);
@@ -215,13 +216,11 @@ pub(crate) fn assign(
         && !changes
         && switches.takes(Step::RetryOccupancy)
         && registers <= meant + NEARLY
-        && warps(registers) < warps(meant)
+        && let Some(most) = fewer(registers, meant)
     {
-        let gains = |fewer: u32| warps(fewer) > warps(registers);
-        let most = (meant..registers).rev().find(|&fewer| gains(fewer)).unwrap_or(meant);
         let less = Within { registers: most, traffic: traffic(func) };
         let found = search.again(&unordered, meant.saturating_sub(FEWER), less);
-        if let Some(found) = found.filter(|(_, allocation)| gains(allocation.registers)) {
+        if let Some(found) = found.filter(|(_, allocation)| allocation.registers <= most) {
             (*func, best) = (found.0, Ok(found.1));
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! A list scheduler for each block, from the bottom up, so that the exact number of live lanes is known at every step:
 //! the values that placed instructions read, and that are defined above, are live. While there are enough registers, it
-//! places the deepest instruction whose result is not needed too soon, including by later blocks. This moves long-
-//! latency loads up and together. When registers become scarce, it places the instruction that ends the most live
+//! places the deepest instruction whose result is not needed too soon, including by later blocks. This moves
+//! long-latency loads up and together. When registers become scarce, it places the instruction that ends the most live
 //! ranges. The registers that a call of known code overwrites count as live during the call. The limit is determined
 //! for the whole function: the number that does not reduce the occupancy, or the smallest whole unit of registers for
 //! which orders of all blocks were found.

@@ -336,7 +336,7 @@ fn replace_groups(
     }
 }
 
-/// Visits all phis, and again the users of each phi whose visit returns true, until there are none.
+/// Visits every phi, then revisits the users of each phi whose visit returns true, until no visit does.
 fn visit_until_stable(
     phis: &[&Phi],
     users: &Users,
