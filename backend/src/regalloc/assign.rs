@@ -46,8 +46,6 @@ pub(crate) struct Assignment {
 
 /// The number of bundles that [`repaired`] places at most. Large functions do not gain enough for their time.
 const MOST_REPLACED: usize = 4000;
-/// The same if no order fits, and the effort is [`Effort::Full`].
-const MOST_REPLACED_TO_FIT: usize = 20_000;
 /// The number of orders that [`repaired`] begins with. Others seldom lead to better results.
 const REPAIRED_ORDERS: usize = 2;
 /// The divisor of the number of bundles that [`relieving`] returns if there are enough registers.
@@ -118,9 +116,8 @@ pub(crate) fn assign(
     // Only runs leave gaps that a snug fit could avoid.
     let mut fits =
         if all.iter().any(|&i| at(i).width() > 1) { &[Fit::Lowest, Fit::Snug][..] } else { &[Fit::Lowest] };
-    let mut most_replaced = MOST_REPLACED_TO_FIT;
     if effort == Effort::Brief {
-        (keys, fits, most_replaced) = (&keys[..REPAIRED_ORDERS], &[Fit::Lowest], MOST_REPLACED);
+        (keys, fits) = (&keys[..REPAIRED_ORDERS], &[Fit::Lowest]);
     }
     let fewest = fewest(bundles, &all, live.points, pool);
     if pool.count < fewest {
@@ -181,17 +178,14 @@ pub(crate) fn assign(
     if best.is_none() {
         checkpoint();
         let counts = std::iter::once(pool.count);
-        best =
-            repaired(first, pinned, counts, most_replaced, |order, count| place(order, count, Fit::Lowest));
+        best = repaired(first, pinned, counts, |order, count| place(order, count, Fit::Lowest));
     }
     if let Some((found, _)) = &best
         && pool.unit > 1
     {
         checkpoint();
         let counts = (whole(fewest)..whole(found.used)).step_by(pool.unit.into());
-        best =
-            repaired(first, pinned, counts, MOST_REPLACED, |order, count| place(order, count, Fit::Lowest))
-                .or(best);
+        best = repaired(first, pinned, counts, |order, count| place(order, count, Fit::Lowest)).or(best);
     }
     match &best {
         Some((a, _)) if pool.unit > 1 && whole(a.used) > whole(fewest) => settled(whole(a.used)).or(best),
@@ -200,15 +194,15 @@ pub(crate) fn assign(
 }
 
 /// Places bundles within the smallest of `counts` registers that suffices, beginning with each of the orders. A bundle
-/// that does not fit goes to the front, after the pinned ones, and all are placed again, until `left` bundles have been
-/// placed. `place` returns the result, or the position of the first bundle that does not fit.
+/// that does not fit goes to the front, after the pinned ones, and all are placed again, until [`MOST_REPLACED`] bundles
+/// have been placed. `place` returns the result, or the position of the first bundle that does not fit.
 fn repaired<T>(
     orders: &[Order],
     pinned: usize,
     counts: impl Iterator<Item = u16>,
-    mut left: usize,
     place: impl Fn(&Order, u16) -> Result<T, usize>,
 ) -> Option<T> {
+    let mut left = MOST_REPLACED;
     for count in counts {
         for order in orders {
             let mut order = order.clone();
