@@ -377,6 +377,8 @@ pub(super) struct Program {
     graph: ir::Function,
     cfg: Cfg,
     tree: Tree,
+    /// Some loop has several entries.
+    irreducible: bool,
     /// The ranks of the statements of each block.
     blocks: Vec<std::ops::Range<u32>>,
     /// Temporary data of [`Program::leads`]: the last walk that reached each block, and the number of walks.
@@ -403,6 +405,11 @@ impl Program {
         let Expansion { graph, nodes, gone, .. } = expansion;
         let cfg = Cfg::new(&graph);
         let tree = dominators(&cfg, &graph);
+        let enters_again = |block: BlockId| {
+            let ends = graph.block(block).term.successors();
+            ends.iter().any(|&to| cfg.place(to) <= cfg.place(block) && !tree.dominates(to, block))
+        };
+        let irreducible = cfg.order.iter().any(|&block| enters_again(block));
         let mut statements = Vec::new();
         let mut blocks = vec![0..0; nodes.len()];
         for &block in &cfg.order {
@@ -417,7 +424,8 @@ impl Program {
         }
         let ranks = statements.iter().zip(0..).map(|(statement, rank)| (statement.src, rank)).collect();
         let seen = RefCell::new(vec![0; graph.blocks.len()]);
-        Ok(Program { statements, ranks, gone, graph, cfg, tree, blocks, seen, walks: Cell::new(0) })
+        let walks = Cell::new(0);
+        Ok(Program { statements, ranks, gone, graph, cfg, tree, irreducible, blocks, seen, walks })
     }
 
     pub(super) fn rank(&self, src: SrcId) -> Option<u32> {
@@ -441,12 +449,16 @@ impl Program {
         self.tree.parent(block)
     }
 
-    /// Whether control leads from the first statement to the second, which has a higher rank, without a back edge.
-    pub(super) fn leads(&self, first: &Statement, second: &Statement) -> bool {
-        let (from, to) = (first.block, second.block);
-        if self.tree.dominates(from, to) {
-            return true;
-        }
+    /// Whether the first statement is executed before the second one, which has a higher rank, whenever control leads to
+    /// both without a back edge. In a loop with several entries, control may lead from either one to the other.
+    pub(super) fn orders(&self, first: &Statement, second: &Statement) -> bool {
+        let (first, second) = (first.block, second.block);
+        self.tree.dominates(first, second)
+            || self.leads(first, second) && !(self.irreducible && self.leads(second, first))
+    }
+
+    /// Whether control leads from one block to another without a back edge.
+    fn leads(&self, from: BlockId, to: BlockId) -> bool {
         let walk = self.walks.get() + 1;
         self.walks.set(walk);
         let mut seen = self.seen.borrow_mut();
@@ -454,12 +466,14 @@ impl Program {
         let mut work = vec![from];
         while let Some(block) = work.pop() {
             for next in self.graph.block(block).term.successors() {
-                let forward = self.cfg.place(next) > self.cfg.place(block);
-                if next == to && forward {
+                if self.tree.dominates(next, block) {
+                    continue;
+                }
+                if next == to {
                     return true;
                 }
-                let seen = &mut seen[next.index()];
-                if forward && self.cfg.place(next) < end && std::mem::replace(seen, walk) != walk {
+                let may_lead = self.irreducible || self.cfg.place(next) < end;
+                if may_lead && std::mem::replace(&mut seen[next.index()], walk) != walk {
                     work.push(next);
                 }
             }
