@@ -79,10 +79,11 @@ impl Together {
         let budget = 1_000_000 + 64 * func.blocks.len();
         let mut walk = Walk { func, cfg, dom, barriers: &barriers, number: 0, seen: vec![0; count], budget };
         for first in parting {
-            result.walk(&mut walk, first, false);
+            let parts = func.block(first).insts.iter().position(|inst| parts_threads(func, inst));
+            result.walk(&mut walk, first, parts, false);
         }
         for &first in &branching {
-            result.walk(&mut walk, first, true);
+            result.walk(&mut walk, first, None, true);
         }
         // If threads reach a branch in several groups, they also reach its sides in several groups.
         loop {
@@ -92,7 +93,7 @@ impl Together {
             }
             branching = together;
             for first in apart {
-                result.walk(&mut walk, first, false);
+                result.walk(&mut walk, first, None, false);
             }
         }
     }
@@ -135,9 +136,10 @@ impl Together {
         self.last[b.index()]
     }
 
-    /// Marks the blocks that control reaches from a block before the threads meet again. With `has_groups`, it leaves out
-    /// the blocks that only one of the groups that separate there reaches.
-    fn walk(&mut self, walk: &mut Walk<'_>, first: BlockId, has_groups: bool) {
+    /// Marks the blocks that control reaches from a block before the threads meet again. `parts` is the index of the first
+    /// instruction that separates them; `None` if only the branch does. With `has_groups`, it leaves out the blocks that
+    /// only one of the groups that separate there reaches.
+    fn walk(&mut self, walk: &mut Walk<'_>, first: BlockId, parts: Option<usize>, has_groups: bool) {
         walk.number += 1;
         let number = walk.number;
         let mut sides: SmallVec<[BlockId; 2]> = SmallVec::new();
@@ -156,7 +158,7 @@ impl Together {
                 continue;
             }
             for_each_successor(walk.func, at, |to| {
-                let ends = walk.barriers.end(walk.dom, first, to);
+                let ends = walk.barriers.end(walk.dom, first, parts, to);
                 self.meets[to.index()] |= ends;
                 if !ends && std::mem::replace(&mut walk.seen[to.index()], number) != number {
                     let of_group = sides.iter().any(|side| walk.dom.dominates(*side, to));
@@ -197,15 +199,16 @@ fn parts_threads(func: &Function, inst: &Inst) -> bool {
 
 /// The convergence barriers of a function.
 struct Barriers {
-    /// For each block, the block that sets the barrier for which threads wait at its start.
-    set: Vec<Option<BlockId>>,
+    /// For each block, the block and the index of the instruction that sets the barrier for which threads wait at its
+    /// start.
+    set: Vec<Option<(BlockId, usize)>>,
 }
 
 impl Barriers {
     fn new(func: &Function, cfg: &Cfg, hold: bool) -> Barriers {
         let mut set = vec![None; func.blocks.len()];
         for &b in cfg.order.iter().filter(|_| hold) {
-            for inst in &func.block(b).insts {
+            for (i, inst) in func.block(b).insts.iter().enumerate() {
                 if let Op::Bssy { target, meeting: Meeting::Firm } = inst.op {
                     let waits = |first: &Inst| {
                         matches!(first.op, Op::Bsync { .. })
@@ -213,7 +216,7 @@ impl Barriers {
                             && first.srcs.first().and_then(Src::value) == inst.defs().next()
                     };
                     if func.block(target).insts.first().is_some_and(waits) {
-                        set[target.index()] = Some(b);
+                        set[target.index()] = Some((b, i));
                     }
                 }
             }
@@ -221,9 +224,12 @@ impl Barriers {
         Barriers { set }
     }
 
-    /// Whether threads that separate in `b` are together again at `to`.
-    fn end(&self, dom: &Tree, b: BlockId, to: BlockId) -> bool {
-        self.set[to.index()]
-            .is_some_and(|place| place == b || (dom.dominates(place, b) && !dom.dominates(to, b)))
+    /// Whether threads that separate in `b`, at the instruction `parts` or at the branch, are together again at `to`.
+    /// Threads that are apart already when they set the barrier stay apart.
+    fn end(&self, dom: &Tree, b: BlockId, parts: Option<usize>, to: BlockId) -> bool {
+        self.set[to.index()].is_some_and(|(place, sets)| match place == b {
+            true => parts.is_none_or(|parts| sets < parts),
+            false => dom.dominates(place, b) && !dom.dominates(to, b),
+        })
     }
 }
