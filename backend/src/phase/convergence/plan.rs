@@ -3,7 +3,7 @@
 use super::apart::{Apart, mark_diverged};
 use super::groups::{Groups, pairs_elsewhere, unites};
 use super::spins::{Spin, spins};
-use super::waits::Waits;
+use super::waits::{Waits, any_waits};
 use super::{depths, region};
 use crate::ori::analyses::Analyses;
 use crate::ori::cfg::{Cfg, for_each_successor};
@@ -597,12 +597,13 @@ fn endless_loops(
 }
 
 /// Whether the edge leads to an end of the program where threads need not meet others: to a block that only ends, or to
-/// an `EXIT` block that is reached only by this edge, from outside any loop. Threads that leave a loop one by one
-/// should meet in the code after the loop.
+/// an `EXIT` block without operations that wait, which is reached only by this edge, from outside any loop. Threads that
+/// leave a loop one by one should meet in the code after the loop.
 fn leaves(func: &Function, cfg: &Cfg, loops: &Loops, from: BlockId, to: BlockId) -> bool {
     let block = func.block(to);
     let in_cycle = || loops.innermost(from).is_some() || loops.is_irreducible(from);
-    only_ends(block) || matches!(block.term, Term::Exit) && cfg.preds(to).len() == 1 && !in_cycle()
+    let is_last = matches!(block.term, Term::Exit) && cfg.preds(to).len() == 1;
+    only_ends(block) || is_last && !in_cycle() && !any_waits(func, to)
 }
 
 /// Whether threads that reach the block end there, and execute no code before that for which they should meet others.

@@ -206,6 +206,11 @@ impl Walk {
     }
 }
 
+/// Whether some instruction waits for other threads, or they wait for it.
+pub(super) fn any_waits(func: &Function, b: BlockId) -> bool {
+    !waits_of(&func.block(b).insts, func.facts.pointees_never_wait).is_empty()
+}
+
 /// The operations of a block that wait. A call through an address counts unless `pointees_never_wait`.
 fn waits_of(insts: &[Inst], pointees_never_wait: bool) -> Vec<Wait> {
     let mut waits = Vec::new();
