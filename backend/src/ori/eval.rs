@@ -1,4 +1,6 @@
-//! For tests: executes a function in SSA form for one thread, and so defines the meaning of Ori's operations.
+//! Executes a function in SSA form for one thread, and so defines the meaning of Ori's operations. Tests compare phases
+//! with it; [`known_results`] evaluates single
+//! instructions for the phases.
 //!
 //! It executes arithmetic, logic, comparisons, conversions, loads and stores of one thread, and control flow.
 //! Operations between threads, atomics and arithmetic of the uniform datapath return [`EvalError::Operation`]. An
@@ -140,12 +142,7 @@ impl Thread<'_> {
     }
 
     fn constant(&self, bank: u8, offset: u16) -> u32 {
-        if bank != LITERALS {
-            return self.machine.constant(bank, offset);
-        }
-        let (index, byte) = (u32::from(offset) / LITERAL_BYTES, u32::from(offset) % LITERAL_BYTES);
-        let literal = self.func.literals.get(index as usize).copied().unwrap_or(0);
-        (literal >> (8 * byte)) as u32
+        if bank == LITERALS { literal(self.func, offset) } else { self.machine.constant(bank, offset) }
     }
 
     fn phis(&mut self, from: BlockId, block: BlockId) -> Result<(), EvalError> {
@@ -167,30 +164,7 @@ impl Thread<'_> {
 
     fn wide(&self, src: Src, width: u8) -> Result<Word, EvalError> {
         let value = |v: Value| self.values[v.index()].ok_or(EvalError::Operand);
-        let mut word = match src.kind {
-            SrcKind::Value(v) => value(v)?,
-            SrcKind::Part(v, part) => [*value(v)?.get(usize::from(part)).ok_or(EvalError::Operand)?, 0, 0, 0],
-            // The stack pointer is zero, so local memory starts at zero.
-            SrcKind::Reg(_) | SrcKind::Zero | SrcKind::Undef => [0; 4],
-            SrcKind::Pred(b) => [u32::from(b), 0, 0, 0],
-            SrcKind::Imm(bits) => [bits, 0, 0, 0],
-            SrcKind::Const(c) => {
-                let mut word = [0; 4];
-                for (i, w) in word.iter_mut().enumerate().take(usize::from(width)) {
-                    *w = self.constant(c.bank, c.offset + 4 * i as u16);
-                }
-                word
-            }
-        };
-        let is_predicate = match src.kind {
-            SrcKind::Value(v) => self.func.value(v).file == File::P,
-            SrcKind::Pred(_) => true,
-            _ => false,
-        };
-        if is_predicate && src.mods.not {
-            word[0] ^= 1;
-        }
-        Ok(word)
+        contents(self.func, src, width, value, |bank, offset| self.constant(bank, offset))
     }
 
     fn predicate(&self, src: Src) -> Result<bool, EvalError> {
@@ -213,7 +187,7 @@ impl Thread<'_> {
         for i in 0..inst.srcs.len().max(sig.srcs.len()) {
             let src = signature::src_or_neutral(inst, i);
             let width = match src.kind {
-                SrcKind::Const(_) => self.constant_width(inst, i),
+                SrcKind::Const(_) => constant_width(self.func, inst, i),
                 _ => 1,
             };
             srcs.push((self.wide(src, width)?, src));
@@ -232,20 +206,6 @@ impl Thread<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The number of registers of a constant operand.
-    fn constant_width(&self, inst: &Inst, i: usize) -> u8 {
-        let sig = signature::signature(&inst.op);
-        match sig.srcs.get(i).map(|s| s.width) {
-            Some(signature::Width::Exactly(n)) => n,
-            Some(signature::Width::OneOrTwo) => 2,
-            Some(signature::Width::Any) => match inst.dsts.first() {
-                Some(Dst::Value(v)) => self.func.value(*v).width,
-                _ => 1,
-            },
-            None => 1,
-        }
     }
 
     /// Loads and stores; `None` for other operations.
@@ -299,6 +259,101 @@ impl Thread<'_> {
             _ => return Ok(None),
         }))
     }
+}
+
+/// The contents of a source without its modifiers, but with a predicate's negation applied.
+fn contents(
+    func: &Function,
+    src: Src,
+    width: u8,
+    value: impl Fn(Value) -> Result<Word, EvalError>,
+    constant: impl Fn(u8, u16) -> u32,
+) -> Result<Word, EvalError> {
+    let mut word = match src.kind {
+        SrcKind::Value(v) => value(v)?,
+        SrcKind::Part(v, part) => [*value(v)?.get(usize::from(part)).ok_or(EvalError::Operand)?, 0, 0, 0],
+        // The stack pointer is zero, so local memory starts at zero.
+        SrcKind::Reg(_) | SrcKind::Zero | SrcKind::Undef => [0; 4],
+        SrcKind::Pred(b) => [u32::from(b), 0, 0, 0],
+        SrcKind::Imm(bits) => [bits, 0, 0, 0],
+        SrcKind::Const(c) => {
+            let mut word = [0; 4];
+            for (i, w) in word.iter_mut().enumerate().take(usize::from(width)) {
+                *w = constant(c.bank, c.offset + 4 * i as u16);
+            }
+            word
+        }
+    };
+    let is_predicate = match src.kind {
+        SrcKind::Value(v) => func.value(v).file == File::P,
+        SrcKind::Pred(_) => true,
+        _ => false,
+    };
+    if is_predicate && src.mods.not {
+        word[0] ^= 1;
+    }
+    Ok(word)
+}
+
+/// A word of the function's literals.
+fn literal(func: &Function, offset: u16) -> u32 {
+    let (index, byte) = (u32::from(offset) / LITERAL_BYTES, u32::from(offset) % LITERAL_BYTES);
+    let literal = func.literals.get(index as usize).copied().unwrap_or(0);
+    (literal >> (8 * byte)) as u32
+}
+
+/// The number of registers of a constant operand.
+fn constant_width(func: &Function, inst: &Inst, i: usize) -> u8 {
+    let sig = signature::signature(&inst.op);
+    match sig.srcs.get(i).map(|s| s.width) {
+        Some(signature::Width::Exactly(n)) => n,
+        Some(signature::Width::OneOrTwo) => 2,
+        Some(signature::Width::Any) => match inst.dsts.first() {
+            Some(Dst::Value(v)) => func.value(*v).width,
+            _ => 1,
+        },
+        None => 1,
+    }
+}
+
+/// Whether the results are exactly determined by the instruction's operands, on every machine and under every condition.
+pub fn is_pure(inst: &Inst) -> bool {
+    inst.guard.is_true() && operation::is_pure(&inst.op)
+}
+
+/// The contents of a source for values that are `known`, as [`Machine`] computes them: without modifiers. `None` if it
+/// is another value or neither a value nor a constant.
+pub fn known_word(
+    func: &Function,
+    src: Src,
+    width: u8,
+    known: impl Fn(Value) -> Option<Word>,
+) -> Option<Word> {
+    match src.kind {
+        SrcKind::Reg(_) | SrcKind::Undef => return None,
+        SrcKind::Const(c) if c.bank != LITERALS => return None,
+        _ => {}
+    }
+    let value = |v: Value| known(v).ok_or(EvalError::Operand);
+    contents(func, src, width, value, |_, offset| literal(func, offset)).ok()
+}
+
+/// The results of a pure instruction for values that are `known`; `None` if they depend on anything else.
+pub fn known_results(
+    func: &Function,
+    inst: &Inst,
+    known: impl Fn(Value) -> Option<Word>,
+) -> Option<Vec<Word>> {
+    if !is_pure(inst) {
+        return None;
+    }
+    let mut srcs = Vec::new();
+    for i in 0..inst.srcs.len().max(signature::signature(&inst.op).srcs.len()) {
+        let src = signature::src_or_neutral(inst, i);
+        let width = if matches!(src.kind, SrcKind::Const(_)) { constant_width(func, inst, i) } else { 1 };
+        srcs.push((known_word(func, src, width, &known)?, src));
+    }
+    operation::apply(&Machine::default(), inst, &srcs).ok()
 }
 
 fn load(memory: &[u8], at: u64, size: MemSize) -> Result<Word, EvalError> {

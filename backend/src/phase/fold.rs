@@ -5,11 +5,13 @@
 
 use crate::CodegenError;
 use crate::ori::defs::Defs;
-use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, SrcMods};
+use crate::ori::eval;
+use crate::ori::ir::{Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::op::{Bool, ICmp, MemSize, Op, ShfType, Sign, VoteMode};
 use crate::ori::signature::{fold_modifiers, special};
 use crate::phase::edit::{Replacements, known};
 use crate::phases::{Change, Context};
+use smallvec::SmallVec;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
@@ -31,7 +33,11 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
                     }
                 }
             }
-            let inst = &mut func.block_mut(b).insts[i];
+            let inst = &func.block(b).insts[i];
+            if let Some(results) = of_constants(func, inst) {
+                results.into_iter().for_each(|(v, by)| replaced.insert(v, by));
+                continue;
+            }
             let Some(Dst::Value(v)) = inst.dsts.first().copied() else { continue };
             let others_unread = inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink);
             if !inst.guard.is_true() || !others_unread {
@@ -78,7 +84,7 @@ fn simplify(inst: &mut Inst) {
         Op::Iadd3 { x: false } if inst.dsts[1..].iter().all(|d| *d == Dst::Sink) => {
             // At most one constant, in the middle.
             let sum = inst.srcs.iter().filter_map(known).fold(0u32, u32::wrapping_add);
-            let mut rest: smallvec::SmallVec<[Src; 3]> =
+            let mut rest: SmallVec<[Src; 3]> =
                 inst.srcs.iter().copied().filter(|src| known(src).is_none()).collect();
             if rest.len() < 3 {
                 if sum != 0 {
@@ -144,6 +150,25 @@ fn never_carries(func: &Function, defs: &Defs, inst: &Inst) -> bool {
         && inst.srcs.iter().all(|src| src.mods == SrcMods::NONE)
         && inst.srcs.iter().map(|src| u64::from(!zero_bits(func, defs, src, 4))).sum::<u64>()
             <= u64::from(u32::MAX)
+}
+
+/// The results of an operation on constants, if they are constants that instructions can read.
+fn of_constants(func: &Function, inst: &Inst) -> Option<SmallVec<[(Value, Src); 2]>> {
+    let is_constant = |src: &Src| matches!(src.kind, SrcKind::Imm(_) | SrcKind::Zero | SrcKind::Pred(_));
+    if !inst.srcs.iter().all(is_constant) {
+        return None;
+    }
+    let words = eval::known_results(func, inst, |_| None)?;
+    let results = inst.dsts.iter().zip(words).filter_map(|(dst, word)| match dst {
+        Dst::Value(v) => Some((*v, word[0])),
+        _ => None,
+    });
+    let constant = |(v, bits): (Value, u32)| match func.value(v) {
+        data if data.pin.is_some() || data.width != 1 => None,
+        data if data.file == File::P => Some((v, Src::new(SrcKind::Pred(bits != 0)))),
+        data => (data.file == File::R).then_some((v, Src::imm(bits))),
+    };
+    results.map(constant).collect()
 }
 
 /// The result, if it follows from the operands alone.

@@ -1,7 +1,8 @@
 //! Loop unrolling.
 //!
-//! A loop is unrolled if its only exit test is at its end and compares an induction variable with constant step against
-//! a loop-invariant limit. If the trip count is known and small, the loop becomes straight-line code. If it is known and
+//! A loop is unrolled if its only exit test is at its end, and the trip count is known or the test compares an induction
+//! variable with constant step against a loop-invariant limit. A trip count is known if evaluating the test for one
+//! iteration after the other gives it. If it is known and small, the loop becomes straight-line code. If it is known and
 //! larger, the new loop does several iterations at a time, a divisor of the trip count. Otherwise, if the test reads the
 //! variable after the step, shorter and shorter pieces precede the loop. A guard before each checks that enough
 //! iterations are left:
@@ -35,6 +36,7 @@
 mod copy;
 mod counted;
 mod ends;
+mod known;
 mod pieces;
 pub mod rotate;
 #[cfg(test)]
@@ -64,12 +66,14 @@ const COST_OF_SHARED_WAIT: usize = 5;
 const MOST_COST_SHARED: usize = 98;
 /// The maximum cost with a load of global or local memory.
 const MOST_COST_GLOBAL: usize = 48;
-/// The maximum number of operations in all iterations of a loop that becomes straight-line code.
-const LONGEST_STRAIGHT: usize = 768;
-/// The maximum number of iterations of such a loop.
-const MOST_ITERATIONS: u32 = 128;
+/// The maximum number of iterations of a loop that becomes straight-line code.
+const MOST_STRAIGHT: u32 = 1024;
+/// What a unit of cost that becomes known in such code is worth ([`Counted::is_worth_straight`]).
+const STRAIGHT_GAIN: u64 = 50_000;
 /// The maximum number of operations in an iteration of the new loop, if the trip count is known and larger.
 const LONGEST_DIVIDED: usize = 288;
+/// The maximum number of iterations of the old loop in one of the new loop.
+const MOST_DIVIDED: u32 = 128;
 /// The maximum number of operations that unrolling adds to a function.
 const MOST_ADDED: usize = 4000;
 /// The number of nested loops that are unrolled.

@@ -355,6 +355,54 @@ fn minimum(format: Format, a: u64, b: u64, min: bool, nan: bool) -> u64 {
     if (key(a) < key(b)) == min { a } else { b }
 }
 
+/// Whether the results are exactly determined by the operands, on every machine.
+pub(super) fn is_pure(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Pack
+            | Op::Copy
+            | Op::Mov
+            | Op::Sel
+            | Op::Fsel { .. }
+            | Op::Prmt
+            | Op::Iadd3 { .. }
+            | Op::Imad { .. }
+            | Op::ImadWide { .. }
+            | Op::ImadHi { .. }
+            | Op::Lea { .. }
+            | Op::LeaHi { .. }
+            | Op::LeaHiSx { .. }
+            | Op::Lop3 { .. }
+            | Op::Lop3P { .. }
+            | Op::Plop3 { .. }
+            | Op::Shf { .. }
+            | Op::Isetp { .. }
+            | Op::Imnmx { .. }
+            | Op::Iabs
+            | Op::Iadd64
+            | Op::Sel64
+            | Op::Isetp64 { .. }
+            | Op::Popc
+            | Op::Brev
+            | Op::Flo { .. }
+            | Op::Sgxt { .. }
+            | Op::Fadd { .. }
+            | Op::Fmul { .. }
+            | Op::Ffma { .. }
+            | Op::Fmnmx { xor: false, .. }
+            | Op::Fsetp { .. }
+            | Op::Dadd { .. }
+            | Op::Dmul { .. }
+            | Op::Dfma { .. }
+            | Op::Dsetp { .. }
+            | Op::I2f { .. }
+            | Op::I2fp { .. }
+            | Op::F2i { .. }
+            | Op::F2f { sat: false, .. }
+            | Op::Frnd { .. }
+    )
+}
+
 /// The results of an operation that involves neither memory nor other threads.
 pub(super) fn apply(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>, EvalError> {
     let r = |i: usize| s[i].0[0];

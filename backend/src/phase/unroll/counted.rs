@@ -1,8 +1,9 @@
 //! Decides which loops are unrolled, and into which pieces.
 
+use super::known::Known;
 use super::{
-    COST_OF_SHARED_WAIT, LONGEST_DIVIDED, LONGEST_STRAIGHT, MOST_COST, MOST_COST_GLOBAL, MOST_COST_SHARED,
-    MOST_ITERATIONS, PIECES,
+    COST_OF_SHARED_WAIT, LONGEST_DIVIDED, MOST_ADDED, MOST_COST, MOST_COST_GLOBAL, MOST_COST_SHARED,
+    MOST_DIVIDED, MOST_STRAIGHT, PIECES, STRAIGHT_GAIN,
 };
 use crate::copies::Piece;
 use crate::input::SrcId;
@@ -22,17 +23,26 @@ use rustc_hash::FxHashSet;
 pub(super) struct Counted {
     /// The blocks in the order of control flow: the header is first, the block with the test is last.
     pub(super) body: Vec<BlockId>,
-    /// The loop continues while `cmp` is true for `limit` and the header's phi with this index plus `offset`.
+    /// `None` if the trip count is known, but no difference to a limit determines it.
+    pub(super) induction: Option<Induction>,
+    known: Known,
+    /// The trip count, if it is known and not too large to compute.
+    iterations: Option<u32>,
+    /// The loop has convergent operations, which threads execute together.
+    pub(super) convergent: bool,
+}
+
+/// The loop continues while `cmp` is true for `limit` and the header's phi with the index `phi` plus `offset`.
+#[derive(Clone, Copy)]
+pub(super) struct Induction {
     pub(super) phi: usize,
     pub(super) offset: u32,
     pub(super) step: i32,
     pub(super) cmp: ICmp,
     pub(super) sign: Sign,
-    /// The index of the limit among the operands of the test instruction, which is in the last block.
-    pub(super) limit: usize,
-    pub(super) test: Value,
-    /// The loop has convergent operations, which threads execute together.
-    pub(super) convergent: bool,
+    /// The index of the limit among the operands of the test instruction.
+    limit: usize,
+    test: Value,
 }
 
 impl Counted {
@@ -45,49 +55,24 @@ impl Counted {
         target: &Target,
         body: Vec<BlockId>,
     ) -> Option<Counted> {
-        let (&header, &last) = (body.first()?, body.last()?);
+        // The entries are those of the header's phis.
+        func.block(*body.first()?).phis.first()?;
         let (cond, goes_on) = only_test(func, cfg, &body)?;
         if !body.iter().flat_map(|&b| &func.block(b).insts).all(|inst| can_copy(func, inst, target)) {
             return None;
         }
         let convergent = acts_together(func, tree, &body)?;
-        let v = cond.value()?;
-        let test = defs.inst(func, v).filter(|inst| inst.guard.is_true())?;
-        let Op::Isetp { cmp, sign, bool_: Bool::And, ex: false } = test.op else { return None };
-        let [a, b, with] = test.srcs[..] else { return None };
-        let inside = |src: &Src| src.value().is_some_and(|v| is_made_in(func, defs, &body, v));
-        if !with.is_true() || !inside(&cond) || test.dsts.first() != Some(&Dst::Value(v)) {
-            return None;
-        }
-        let cmp = if goes_on == cond.mods.not { inverted(cmp)? } else { cmp };
-        let (sum, limit, cmp) = match (inside(&a), inside(&b)) {
-            (true, false) => (a, 1, cmp),
-            (false, true) => (b, 0, mirrored(cmp)?),
-            _ => return None,
-        };
-        if test.srcs[limit].mods != SrcMods::NONE {
-            return None;
-        }
-        let phis = &func.block(header).phis;
-        let phi_of = |src: Src| phis.iter().position(|phi| src == Src::from(phi.dst));
-        let (base, offset) =
-            added(func, defs, sum).filter(|(base, _)| phi_of(*base).is_some()).unwrap_or((sum, 0));
-        let phi = phi_of(base)?;
-        let next = phis[phi].args.iter().find(|(from, _)| *from == last)?.1;
-        let (again, step) = added(func, defs, next)?;
-        if again != base || func.value(phis[phi].dst).file != File::R {
-            return None;
-        }
-        let step = step as i32;
-        goes_towards(step, cmp).then_some(Counted {
+        let induction = Induction::of(func, defs, &body, cond, goes_on);
+        let known = Known::of(func, defs, &body);
+        let counted = induction.as_ref().and_then(|induction| induction.iterations(func, &body));
+        let iterations = counted.or_else(|| {
+            known.has(&cond).then(|| known.iterations(func, &body, cond, goes_on, MOST_STRAIGHT))?
+        });
+        (induction.is_some() || iterations.is_some()).then_some(Counted {
             body,
-            phi,
-            offset,
-            step,
-            cmp,
-            sign,
-            limit,
-            test: v,
+            induction,
+            known,
+            iterations,
             convergent,
         })
     }
@@ -102,9 +87,7 @@ impl Counted {
 
     /// The limit with which the test compares.
     pub(super) fn limit(&self, func: &Function) -> Option<Src> {
-        let mut insts = self.body.iter().rev().flat_map(|&b| &func.block(b).insts);
-        let test = insts.find(|inst| inst.defs().any(|v| v == self.test))?;
-        test.srcs.get(self.limit).copied()
+        self.induction?.limit(func, &self.body)
     }
 
     /// The number of operations of an iteration.
@@ -127,6 +110,30 @@ impl Counted {
             op => 1 + usize::from(memory(op).is_some_and(|memory| memory.space != Space::Constant)),
         };
         self.insts(func).map(cost).sum()
+    }
+
+    /// Whether straight-line code of all iterations is worth its length. ptxas weighs what becomes known in it against the
+    /// rest of an iteration; found by compiling loops of all lengths.
+    fn is_worth_straight(&self, func: &Function, iterations: u32) -> bool {
+        let of_access = |inst: &Inst| memory(&inst.op).is_some_and(|memory| memory.space != Space::Constant);
+        let (mut saved, mut rest) = (0, 0);
+        for inst in self.insts(func) {
+            let cost = match inst.op {
+                Op::Iadd3 { x: true } | Op::Pack | Op::Copy => 0,
+                _ => 1 + u64::from(of_access(inst)),
+            };
+            let is_saved = match memory(&inst.op) {
+                None => self.known.computes(inst),
+                Some(memory) if memory.kind == Kind::Load => inst.srcs.iter().all(|src| self.known.has(src)),
+                // An element of an array that becomes a value.
+                Some(memory) => {
+                    memory.space == Space::Local && inst.srcs.first().is_some_and(|src| self.known.has(src))
+                }
+            };
+            *(if is_saved { &mut saved } else { &mut rest }) += cost;
+        }
+        let size = self.size(func) as u64 * u64::from(iterations);
+        size <= MOST_ADDED as u64 && u64::from(iterations) * (2 * rest + 3).pow(2) <= STRAIGHT_GAIN * saved
     }
 
     /// The maximum cost of an iteration if the trip count is not known.
@@ -203,15 +210,18 @@ impl Counted {
     /// leave together.
     pub(super) fn pieces(&self, func: &Function, agree: impl Fn() -> bool) -> Option<Vec<Piece>> {
         let size = self.size(func);
-        let pieces = match self.iterations(func) {
-            Some(all) if all <= MOST_ITERATIONS && size * all as usize <= LONGEST_STRAIGHT => {
+        let pieces = match self.iterations {
+            Some(all) if all <= MOST_STRAIGHT && self.is_worth_straight(func, all) => {
                 vec![Piece { iterations: all, repeats: false }]
             }
-            Some(all) if let Some(iterations) = divisor(all, (LONGEST_DIVIDED / size.max(1)) as u32) => {
+            Some(all)
+                if self.induction.is_some()
+                    && let Some(iterations) = divisor(all, (LONGEST_DIVIDED / size.max(1)) as u32) =>
+            {
                 vec![Piece { iterations, repeats: true }]
             }
             // ptxas keeps other loops whose test reads the variable before the step.
-            _ if self.offset == self.step as u32
+            _ if self.induction.as_ref().is_some_and(|by| by.offset == by.step as u32)
                 && self.cost(func) <= self.most_cost(func)
                 && (!self.is_kept_together(func) && !self.returns_loads(func) || agree()) =>
             {
@@ -233,16 +243,64 @@ impl Counted {
         self.body.iter().map(of).max().unwrap_or(0) + 1
     }
 
+    /// The values of the header's phis at the end of an iteration.
+    pub(super) fn carried(&self, func: &Function) -> Vec<Src> {
+        arguments_from(func, self.header(), self.last())
+    }
+}
+
+impl Induction {
+    /// The variable that the condition compares with a limit.
+    fn of(func: &Function, defs: &Defs, body: &[BlockId], cond: Src, goes_on: bool) -> Option<Induction> {
+        let (&header, &last) = (body.first()?, body.last()?);
+        let v = cond.value()?;
+        let test = defs.inst(func, v).filter(|inst| inst.guard.is_true())?;
+        let Op::Isetp { cmp, sign, bool_: Bool::And, ex: false } = test.op else { return None };
+        let [a, b, with] = test.srcs[..] else { return None };
+        let inside = |src: &Src| src.value().is_some_and(|v| is_made_in(func, defs, body, v));
+        if !with.is_true() || !inside(&cond) || test.dsts.first() != Some(&Dst::Value(v)) {
+            return None;
+        }
+        let cmp = if goes_on == cond.mods.not { inverted(cmp)? } else { cmp };
+        let (sum, limit, cmp) = match (inside(&a), inside(&b)) {
+            (true, false) => (a, 1, cmp),
+            (false, true) => (b, 0, mirrored(cmp)?),
+            _ => return None,
+        };
+        if test.srcs[limit].mods != SrcMods::NONE {
+            return None;
+        }
+        let phis = &func.block(header).phis;
+        let phi_of = |src: Src| phis.iter().position(|phi| src == Src::from(phi.dst));
+        let (base, offset) =
+            added(func, defs, sum).filter(|(base, _)| phi_of(*base).is_some()).unwrap_or((sum, 0));
+        let phi = phi_of(base)?;
+        let next = phis[phi].args.iter().find(|(from, _)| *from == last)?.1;
+        let (again, step) = added(func, defs, next)?;
+        if again != base || func.value(phis[phi].dst).file != File::R {
+            return None;
+        }
+        let step = step as i32;
+        goes_towards(step, cmp).then_some(Induction { phi, offset, step, cmp, sign, limit, test: v })
+    }
+
+    fn limit(&self, func: &Function, body: &[BlockId]) -> Option<Src> {
+        let mut insts = body.iter().rev().flat_map(|&b| &func.block(b).insts);
+        let test = insts.find(|inst| inst.defs().any(|v| v == self.test))?;
+        test.srcs.get(self.limit).copied()
+    }
+
     /// The trip count, if it is known and not too large to compute.
-    fn iterations(&self, func: &Function) -> Option<u32> {
+    fn iterations(&self, func: &Function, body: &[BlockId]) -> Option<u32> {
         const MOST: u32 = 1 << 12;
-        let phi = &func.block(self.header()).phis[self.phi];
-        let mut starts = phi.args.iter().filter(|(from, _)| *from != self.last()).map(|(_, src)| known(src));
+        let (header, last) = (body.first()?, body.last()?);
+        let phi = &func.block(*header).phis[self.phi];
+        let mut starts = phi.args.iter().filter(|(from, _)| from != last).map(|(_, src)| known(src));
         let start = starts.next()??;
         if starts.any(|other| other != Some(start)) {
             return None;
         }
-        let limit = known(&self.limit(func)?)?;
+        let limit = known(&self.limit(func, body)?)?;
         let mut tested = start.wrapping_add(self.offset);
         let mut iterations = 1;
         while self.compares(tested, limit) {
@@ -268,11 +326,6 @@ impl Counted {
             ICmp::Eq => order.is_eq(),
             _ => order.is_ne(),
         }
-    }
-
-    /// The values of the header's phis at the end of an iteration.
-    pub(super) fn carried(&self, func: &Function) -> Vec<Src> {
-        arguments_from(func, self.header(), self.last())
     }
 }
 
@@ -347,7 +400,7 @@ fn goes_towards(step: i32, cmp: ICmp) -> bool {
 
 /// The largest divisor of `all` that is at most `most`, if there is one of at least four.
 fn divisor(all: u32, most: u32) -> Option<u32> {
-    (4..=most.min(MOST_ITERATIONS)).rev().find(|divisor| all.is_multiple_of(*divisor))
+    (4..=most.min(MOST_DIVIDED)).rev().find(|divisor| all.is_multiple_of(*divisor))
 }
 
 /// The negated comparison.

@@ -11,8 +11,8 @@ impl Counted {
     /// Adds a preheader.
     pub(super) fn enter(&self, func: &mut Function) -> BlockId {
         let (header, last) = (self.header(), self.last());
-        let args = &func.block(header).phis[self.phi].args;
-        let entries: Vec<BlockId> = args.iter().map(|(from, _)| *from).filter(|&b| b != last).collect();
+        let args = func.block(header).phis.iter().take(1).flat_map(|phi| &phi.args);
+        let entries: Vec<BlockId> = args.map(|(from, _)| *from).filter(|&b| b != last).collect();
         let entry = func.new_block();
         let mut values = Vec::new();
         let mut phis = Vec::new();

@@ -1,7 +1,7 @@
 //! The pieces that replace a loop, and the guards before them.
 
 use super::copy::{Iterations, number, substituted};
-use super::counted::Counted;
+use super::counted::{Counted, Induction};
 use super::like;
 use crate::copies::{Piece, Unrolled};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, Term, Value};
@@ -29,7 +29,7 @@ impl Counted {
             round,
             never: func.facts.never.len(),
         });
-        let Some(limit) = self.limit(func) else { return };
+        let limit = self.limit(func);
         let values = arguments_from(func, header, entry);
         let mut stage = Some(Stage { block: entry, values });
         let mut made = Vec::new();
@@ -102,8 +102,7 @@ impl Counted {
         match next {
             None => func.block_mut(from.block).term = Term::Jump(top),
             Some(next) => {
-                let start = from.values[self.phi];
-                let enough = self.guard(func, place, from.block, start, Src::TRUE);
+                let enough = self.guard(func, place, from.block, &from.values, Src::TRUE);
                 func.block_mut(from.block).term =
                     Term::Branch { cond: enough, then: top, els: *next, uniform: exit.uniform };
                 lead(func, from.block, &from.values, *next);
@@ -116,7 +115,7 @@ impl Counted {
             (false, Some(next)) => exit.branch(*next, *after),
             (true, None) => exit.branch(top, *after),
             (true, Some(next)) => {
-                let enough = self.guard(func, place, bottom, values[self.phi], exit.stays());
+                let enough = self.guard(func, place, bottom, &values, exit.stays());
                 left = func.new_block();
                 func.block_mut(left).term = exit.branch(*next, *after);
                 func.block_mut(left).term_src = term_src;
@@ -150,28 +149,32 @@ impl Counted {
     }
 
     /// Whether all iterations of a piece, which has at least two, remain: all their tests except the last are true. The
-    /// first iteration begins with `value`, if `begins` is true.
+    /// header's phis have `values` in the first iteration, which is executed if `begins` is true.
     fn guard(
         &self,
         func: &mut Function,
         place: &PieceContext<'_>,
         b: BlockId,
-        value: Src,
+        values: &[Src],
         begins: Src,
     ) -> Src {
-        let (limit, at) = (place.limit, func.block(self.last()).term_src);
+        let Some((Induction { phi, offset, step, cmp, sign, .. }, limit)) = self.induction.zip(place.limit)
+        else {
+            return Src::FALSE;
+        };
+        let (value, at) = (values[phi], func.block(self.last()).term_src);
         let add = |func: &mut Function, srcs: [Src; 3]| -> Src {
             let dst = func.new_value(File::R, 1);
             let dsts = [Dst::Value(dst), Dst::Sink, Dst::Sink];
             func.block_mut(b).insts.push(Inst::new(Op::Iadd3 { x: false }, &dsts, &srcs, at));
             dst.into()
         };
-        let tested = match self.offset {
+        let tested = match offset {
             0 => value,
             offset => add(func, [value, Src::imm(offset), Src::ZERO]),
         };
         // The distance to the limit, in the direction of the steps.
-        let (from, to) = if self.step > 0 { (tested, limit) } else { (limit, tested) };
+        let (from, to) = if step > 0 { (tested, limit) } else { (limit, tested) };
         let distance = add(func, [to, from.neg(), Src::ZERO]);
         let test = |func: &mut Function, cmp, sign, a, b_, with| -> Src {
             let dst = func.new_value(File::P, 1);
@@ -179,12 +182,12 @@ impl Counted {
             func.block_mut(b).insts.push(Inst::new(op, &[Dst::Value(dst), Dst::Sink], &[a, b_, with], at));
             dst.into()
         };
-        let holds = match self.cmp {
+        let holds = match cmp {
             ICmp::Ne => begins,
-            cmp => test(func, cmp, self.sign, tested, limit, begins),
+            cmp => test(func, cmp, sign, tested, limit, begins),
         };
-        let steps = (place.piece.iterations - 2) * self.step.unsigned_abs();
-        let at_least = if matches!(self.cmp, ICmp::Le | ICmp::Ge) { ICmp::Ge } else { ICmp::Gt };
+        let steps = (place.piece.iterations - 2) * step.unsigned_abs();
+        let at_least = if matches!(cmp, ICmp::Le | ICmp::Ge) { ICmp::Ge } else { ICmp::Gt };
         test(func, at_least, Sign::U32, distance, Src::imm(steps), holds)
     }
 }
@@ -196,7 +199,8 @@ pub(super) struct PieceContext<'a> {
     pub(super) first: u32,
     /// The number of copies that the loop's statements already have.
     pub(super) copies: u32,
-    pub(super) limit: Src,
+    /// The limit of the induction variable.
+    pub(super) limit: Option<Src>,
     pub(super) from: Stage,
     /// The target if too few iterations remain.
     pub(super) next: Option<BlockId>,
