@@ -1,6 +1,5 @@
 //! Executes a function in SSA form for one thread, and so defines the meaning of Ori's operations. Tests compare phases
-//! with it; [`known_results`] evaluates single
-//! instructions for the phases.
+//! with it; phases evaluate single instructions with [`known_results`].
 //!
 //! It executes arithmetic, logic, comparisons, conversions, loads and stores of one thread, and control flow.
 //! Operations between threads, atomics and arithmetic of the uniform datapath return [`EvalError::Operation`]. An
@@ -186,11 +185,7 @@ impl Thread<'_> {
         let mut srcs = Vec::new();
         for i in 0..inst.srcs.len().max(sig.srcs.len()) {
             let src = signature::src_or_neutral(inst, i);
-            let width = match src.kind {
-                SrcKind::Const(_) => constant_width(self.func, inst, i),
-                _ => 1,
-            };
-            srcs.push((self.wide(src, width)?, src));
+            srcs.push((self.wide(src, source_width(self.func, inst, i))?, src));
         }
         let results = match (self.memory(inst, &srcs)?, inst.op) {
             (Some(results), _) => results,
@@ -302,8 +297,11 @@ fn literal(func: &Function, offset: u16) -> u32 {
     (literal >> (8 * byte)) as u32
 }
 
-/// The number of registers of a constant operand.
-fn constant_width(func: &Function, inst: &Inst, i: usize) -> u8 {
+/// The number of words of a source that is in a constant bank; one for others, which have their own width.
+fn source_width(func: &Function, inst: &Inst, i: usize) -> u8 {
+    if !matches!(signature::src_or_neutral(inst, i).kind, SrcKind::Const(_)) {
+        return 1;
+    }
     let sig = signature::signature(&inst.op);
     match sig.srcs.get(i).map(|s| s.width) {
         Some(signature::Width::Exactly(n)) => n,
@@ -350,8 +348,7 @@ pub fn known_results(
     let mut srcs = Vec::new();
     for i in 0..inst.srcs.len().max(signature::signature(&inst.op).srcs.len()) {
         let src = signature::src_or_neutral(inst, i);
-        let width = if matches!(src.kind, SrcKind::Const(_)) { constant_width(func, inst, i) } else { 1 };
-        srcs.push((known_word(func, src, width, &known)?, src));
+        srcs.push((known_word(func, src, source_width(func, inst, i), &known)?, src));
     }
     operation::apply(&Machine::default(), inst, &srcs).ok()
 }

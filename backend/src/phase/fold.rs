@@ -171,41 +171,24 @@ fn of_constants(func: &Function, inst: &Inst) -> Option<SmallVec<[(Value, Src); 
     results.map(constant).collect()
 }
 
-/// The result, if it follows from the operands alone.
+/// The result, if it is an operand, or is known for all values of the operands that are not constants.
 fn value_of(inst: &Inst) -> Option<Src> {
     let plain = |src: &Src| (src.mods == SrcMods::NONE).then_some(*src);
     let srcs = &inst.srcs;
     match inst.op {
         Op::Iadd3 { x: false } => match (known(&srcs[0]), known(&srcs[1]), known(&srcs[2])) {
-            (Some(a), Some(b), Some(c)) => Some(Src::imm(a.wrapping_add(b).wrapping_add(c))),
             (None, Some(0), Some(0)) => plain(&srcs[0]),
             (Some(0), None, Some(0)) => plain(&srcs[1]),
             (Some(0), Some(0), None) => plain(&srcs[2]),
             _ => None,
         },
-        Op::Imad { .. } => match (known(&srcs[0]), known(&srcs[1]), known(&srcs[2])) {
-            (Some(a), Some(b), Some(c)) => Some(Src::imm(a.wrapping_mul(b).wrapping_add(c))),
-            _ => None,
-        },
-        Op::ImadHi { sign } => {
-            let (a, b) = (known(&srcs[0])?, known(&srcs[1])?);
-            let zero = known(&srcs[2])? == 0;
-            let high = match sign {
-                Sign::U32 => ((u64::from(a) * u64::from(b)) >> 32) as u32,
-                Sign::S32 => ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32,
-            };
-            zero.then_some(Src::imm(high))
-        }
         Op::Lop3 { lut } => match lut {
             0x00 => Some(Src::ZERO),
             0xff => Some(Src::imm(u32::MAX)),
             0xf0 => plain(&srcs[0]),
             0xcc => plain(&srcs[1]),
             0xaa => plain(&srcs[2]),
-            _ => {
-                let (a, b, c) = (known(&srcs[0])?, known(&srcs[1])?, known(&srcs[2])?);
-                Some(Src::imm(logic(lut, a, b, c)))
-            }
+            _ => None,
         },
         Op::Plop3 { lut, .. } if srcs.len() == 3 => match lut {
             0x00 => Some(Src::FALSE),
@@ -225,35 +208,16 @@ fn value_of(inst: &Inst) -> Option<Src> {
                 _ => None,
             }
         }
-        Op::Prmt => match (known(&srcs[1])?, known(&srcs[0]), known(&srcs[2])) {
-            (0x3210, ..) => plain(&srcs[0]),
-            (0x7654, ..) => plain(&srcs[2]),
-            (selector, Some(a), Some(c)) => Some(Src::imm(permute(selector, a, c))),
+        Op::Prmt => match known(&srcs[1])? {
+            0x3210 => plain(&srcs[0]),
+            0x7654 => plain(&srcs[2]),
             _ => None,
         },
-        Op::Shf { right, wrap: false, hi, ty } => {
-            let by = known(&srcs[1])?;
-            if by == 0 {
-                return plain(if hi { &srcs[2] } else { &srcs[0] });
-            }
-            let (low, high) = (known(&srcs[0])?, known(&srcs[2])?);
-            shift(right, hi, ty, low, high, by).map(Src::imm)
-        }
+        Op::Shf { wrap: false, hi, .. } if known(&srcs[1])? == 0 => plain(&srcs[if hi { 2 } else { 0 }]),
         Op::Isetp { cmp, sign, bool_, ex: false } => {
             let holds = compare(cmp, sign, &srcs[0], &srcs[1])?;
             combine(bool_, holds, srcs.get(2).copied().unwrap_or(Src::TRUE))
         }
-        Op::Imnmx { sign } => {
-            let (a, b) = (known(&srcs[0])?, known(&srcs[1])?);
-            let less = compare(ICmp::Lt, sign, &srcs[0], &srcs[1])?;
-            match srcs[2] {
-                Src::TRUE => Some(Src::imm(if less { a } else { b })),
-                Src::FALSE => Some(Src::imm(if less { b } else { a })),
-                _ => None,
-            }
-        }
-        Op::Popc => Some(Src::imm(known(&srcs[0])?.count_ones())),
-        Op::Brev => Some(Src::imm(known(&srcs[0])?.reverse_bits())),
         _ => None,
     }
 }
@@ -363,14 +327,6 @@ fn zero_bits(func: &Function, defs: &Defs, src: &Src, depth: u32) -> u32 {
     }
 }
 
-/// `lut` of the bits of three words.
-pub fn logic(lut: u8, a: u32, b: u32, c: u32) -> u32 {
-    (0..8u32).filter(|index| lut >> index & 1 != 0).fold(0, |word, index| {
-        let pick = |word: u32, bit: u32| if index & bit != 0 { word } else { !word };
-        word | (pick(a, 4) & pick(b, 2) & pick(c, 1))
-    })
-}
-
 /// The table for a fixed value `to` of source `i` (bit 4, 2 or 1 of the index), which no longer depends on that source.
 pub fn fix_input(lut: u8, i: usize, to: bool) -> u8 {
     let bit = 4u8 >> i;
@@ -461,29 +417,6 @@ pub fn exchange_inputs(lut: u8, i: usize, j: usize) -> u8 {
     })
 }
 
-fn permute(selector: u32, a: u32, c: u32) -> u32 {
-    let bytes = (u64::from(c) << 32) | u64::from(a);
-    (0..4).fold(0, |word, i| {
-        let nibble = selector >> (4 * i) & 0xf;
-        let byte = (bytes >> (8 * (nibble & 7))) as u8;
-        let byte = if nibble & 8 != 0 { ((byte as i8) >> 7) as u8 } else { byte };
-        word | u32::from(byte) << (8 * i)
-    })
-}
-
-/// Shifts by a known amount that are worth folding: 32-bit shifts, and 64-bit shifts by less than 32.
-fn shift(right: bool, hi: bool, ty: ShfType, low: u32, high: u32, by: u32) -> Option<u32> {
-    let wide = (u64::from(high) << 32) | u64::from(low);
-    Some(match (right, hi, ty) {
-        (false, false, ShfType::U32) if high == 0 => low.checked_shl(by).unwrap_or(0),
-        (true, true, ShfType::U32) if low == 0 => high.checked_shr(by).unwrap_or(0),
-        (true, true, ShfType::S32) if low == 0 => ((high as i32) >> by.min(31)) as u32,
-        (false, true, ShfType::U64) if by < 32 => ((wide << by) >> 32) as u32,
-        (true, false, ShfType::U64 | ShfType::S64) if by < 32 => (wide >> by) as u32,
-        _ => return None,
-    })
-}
-
 fn compare(cmp: ICmp, sign: Sign, a: &Src, b: &Src) -> Option<bool> {
     match cmp {
         ICmp::F => return Some(false),
@@ -530,27 +463,8 @@ mod tests {
 
     #[test]
     fn tables_of_bits() {
-        let (a, b, c) = (0xf0, 0xcc, 0xaa);
-        for lut in 0..=255 {
-            assert_eq!(logic(lut, a, b, c) as u8, lut, "words with every combination of bits give the table");
-        }
         assert_eq!(fix_input(0xc0, 1, true), 0xf0);
         assert_eq!(exchange_inputs(0xd0, 0, 1), 0xc4);
         assert_eq!(equal_inputs(0xc0, 1, 0), 0xf0);
-    }
-
-    #[test]
-    fn bytes() {
-        assert_eq!(permute(0x3210, 0x4433_2211, 0x8877_6655), 0x4433_2211);
-        assert_eq!(permute(0x8880, 0x80, 0), 0xffff_ff80);
-        assert_eq!(permute(0x5410, 0x4433_2211, 0x8877_6655), 0x6655_2211);
-    }
-
-    #[test]
-    fn shifts() {
-        assert_eq!(shift(true, true, ShfType::S32, 0, 0x8000_0000, 31), Some(u32::MAX));
-        assert_eq!(shift(false, true, ShfType::U64, 0x8000_0000, 1, 1), Some(3));
-        assert_eq!(shift(true, false, ShfType::U64, 0, 3, 1), Some(0x8000_0000));
-        assert_eq!(shift(false, false, ShfType::U32, 1, 0, 40), Some(0));
     }
 }

@@ -58,17 +58,18 @@ const PIECES: [Piece; 3] = [
     Piece { iterations: 2, repeats: false },
     Piece { iterations: 1, repeats: true },
 ];
-/// The maximum cost of an iteration ([`Counted::cost`]) if the trip count is not known; loops that wait for memory gain
+/// The maximum cost of an iteration ([`counted::cost`]) if the trip count is not known; loops that wait for memory gain
 /// more. These are the figures of ptxas, found by adding operations to loops until it stopped unrolling them.
-const MOST_COST: usize = 20;
+const MOST_COST: u64 = 20;
 /// The amount that is added for each load of shared memory, up to [`MOST_COST_SHARED`].
-const COST_OF_SHARED_WAIT: usize = 5;
-const MOST_COST_SHARED: usize = 98;
+const COST_OF_SHARED_WAIT: u64 = 5;
+const MOST_COST_SHARED: u64 = 98;
 /// The maximum cost with a load of global or local memory.
-const MOST_COST_GLOBAL: usize = 48;
+const MOST_COST_GLOBAL: u64 = 48;
 /// The maximum number of iterations of a loop that becomes straight-line code.
 const MOST_STRAIGHT: u32 = 1024;
-/// What a unit of cost that becomes known in such code is worth ([`Counted::is_worth_straight`]).
+/// Such code pays if the number of iterations, times the square of twice the cost of what stays in an iteration plus three,
+/// is at most this number times the cost of what becomes known.
 const STRAIGHT_GAIN: u64 = 50_000;
 /// The maximum number of operations in an iteration of the new loop, if the trip count is known and larger.
 const LONGEST_DIVIDED: usize = 288;

@@ -64,10 +64,10 @@ impl Counted {
         let convergent = acts_together(func, tree, &body)?;
         let induction = Induction::of(func, defs, &body, cond, goes_on);
         let known = Known::of(func, defs, &body);
-        let counted = induction.as_ref().and_then(|induction| induction.iterations(func, &body));
-        let iterations = counted.or_else(|| {
-            known.has(&cond).then(|| known.iterations(func, &body, cond, goes_on, MOST_STRAIGHT))?
-        });
+        let iterations = match &induction {
+            Some(induction) => induction.iterations(func, &body),
+            None => known.iterations(func, &body, cond, goes_on, MOST_STRAIGHT),
+        };
         (induction.is_some() || iterations.is_some()).then_some(Counted {
             body,
             induction,
@@ -103,25 +103,16 @@ impl Counted {
         self.insts(func).filter_map(|inst| memory(&inst.op))
     }
 
-    /// The cost of an iteration: an access counts as two operations, both halves of a 64-bit sum as one.
-    fn cost(&self, func: &Function) -> usize {
-        let cost = |inst: &Inst| match &inst.op {
-            Op::Iadd3 { x: true } | Op::Pack | Op::Copy => 0,
-            op => 1 + usize::from(memory(op).is_some_and(|memory| memory.space != Space::Constant)),
-        };
+    /// The cost of an iteration.
+    fn cost(&self, func: &Function) -> u64 {
         self.insts(func).map(cost).sum()
     }
 
-    /// Whether straight-line code of all iterations is worth its length. ptxas weighs what becomes known in it against the
-    /// rest of an iteration; found by compiling loops of all lengths.
+    /// Whether straight-line code of all iterations is worth its length. ptxas weighs the cost of what becomes known in it
+    /// against the rest of an iteration; found by compiling loops of all lengths.
     fn is_worth_straight(&self, func: &Function, iterations: u32) -> bool {
-        let of_access = |inst: &Inst| memory(&inst.op).is_some_and(|memory| memory.space != Space::Constant);
         let (mut saved, mut rest) = (0, 0);
         for inst in self.insts(func) {
-            let cost = match inst.op {
-                Op::Iadd3 { x: true } | Op::Pack | Op::Copy => 0,
-                _ => 1 + u64::from(of_access(inst)),
-            };
             let is_saved = match memory(&inst.op) {
                 None => self.known.computes(inst),
                 Some(memory) if memory.kind == Kind::Load => inst.srcs.iter().all(|src| self.known.has(src)),
@@ -130,21 +121,21 @@ impl Counted {
                     memory.space == Space::Local && inst.srcs.first().is_some_and(|src| self.known.has(src))
                 }
             };
-            *(if is_saved { &mut saved } else { &mut rest }) += cost;
+            *(if is_saved { &mut saved } else { &mut rest }) += cost(inst);
         }
         let size = self.size(func) as u64 * u64::from(iterations);
         size <= MOST_ADDED as u64 && u64::from(iterations) * (2 * rest + 3).pow(2) <= STRAIGHT_GAIN * saved
     }
 
     /// The maximum cost of an iteration if the trip count is not known.
-    fn most_cost(&self, func: &Function) -> usize {
+    fn most_cost(&self, func: &Function) -> u64 {
         let is_load = |memory: &Memory| memory.kind == Kind::Load;
         let (shared, others): (Vec<Memory>, Vec<Memory>) = self
             .accesses(func)
             .filter(is_load)
             .filter(|memory| memory.space != Space::Constant)
             .partition(|memory| memory.space == Space::Shared);
-        let shared = (MOST_COST + COST_OF_SHARED_WAIT * shared.len()).min(MOST_COST_SHARED);
+        let shared = (MOST_COST + COST_OF_SHARED_WAIT * shared.len() as u64).min(MOST_COST_SHARED);
         if others.is_empty() { shared } else { shared.max(MOST_COST_GLOBAL) }
     }
 
@@ -326,6 +317,14 @@ impl Induction {
             ICmp::Eq => order.is_eq(),
             _ => order.is_ne(),
         }
+    }
+}
+
+/// The cost of an instruction: an access counts as two operations, both halves of a 64-bit sum as one.
+fn cost(inst: &Inst) -> u64 {
+    match &inst.op {
+        Op::Iadd3 { x: true } | Op::Pack | Op::Copy => 0,
+        op => 1 + u64::from(memory(op).is_some_and(|memory| memory.space != Space::Constant)),
     }
 }
 

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The maximum number of instructions that are evaluated to find a constant before the loop.
 const DEPTH: u32 = 3;
 
+/// The known values of a loop.
 pub(super) struct Known {
     values: FxHashSet<Value>,
     /// The phis of the header that are known, with their values in the first iteration.
@@ -62,8 +63,8 @@ impl Known {
         inst.defs().next().is_some() && inst.defs().all(|v| self.values.contains(&v))
     }
 
-    /// The number of iterations until the loop is left, if it is at most `most`. The loop goes on while the known
-    /// condition is `goes_on`.
+    /// The number of iterations until the loop is left, if it is at most `most`. The loop goes on while the condition is
+    /// `goes_on`. `None` if the condition is not known.
     pub(super) fn iterations(
         &self,
         func: &Function,
@@ -72,6 +73,9 @@ impl Known {
         goes_on: bool,
         most: u32,
     ) -> Option<u32> {
+        if !self.has(&cond) {
+            return None;
+        }
         let needed = self.needed(func, body, cond);
         let mut phis: Vec<(Value, Word)> =
             self.starts.iter().copied().filter(|(v, _)| needed.all.contains(v)).collect();
