@@ -7,6 +7,7 @@ use crate::layout::variable;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{self, Block, BlockId, Src, Term};
+use crate::ori::loops::Loops;
 use crate::ori::op::JumpTable;
 use ptx_isa::{FormId, Mod, Space};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -405,11 +406,7 @@ impl Program {
         let Expansion { graph, nodes, gone, .. } = expansion;
         let cfg = Cfg::new(&graph);
         let tree = dominators(&cfg, &graph);
-        let enters_again = |block: BlockId| {
-            let ends = graph.block(block).term.successors();
-            ends.iter().any(|&to| cfg.place(to) <= cfg.place(block) && !tree.dominates(to, block))
-        };
-        let irreducible = cfg.order.iter().any(|&block| enters_again(block));
+        let irreducible = Loops::new(&graph, &cfg, &tree).any_irreducible();
         let mut statements = Vec::new();
         let mut blocks = vec![0..0; nodes.len()];
         for &block in &cfg.order {

@@ -315,8 +315,8 @@ fn source_width(func: &Function, inst: &Inst, i: usize) -> u8 {
 }
 
 /// Whether the results are exactly determined by the instruction's operands, on every machine and under every condition.
-pub fn is_pure(inst: &Inst) -> bool {
-    inst.guard.is_true() && operation::is_pure(&inst.op)
+pub fn is_exact(inst: &Inst) -> bool {
+    inst.guard.is_true() && operation::is_exact(&inst.op)
 }
 
 /// The contents of a source for values that are `known`, as [`Machine`] computes them: without modifiers. `None` if it
@@ -336,13 +336,13 @@ pub fn known_word(
     contents(func, src, width, value, |_, offset| literal(func, offset)).ok()
 }
 
-/// The results of a pure instruction for values that are `known`; `None` if they depend on anything else.
+/// The results of an exact instruction for values that are `known`; `None` if they depend on anything else.
 pub fn known_results(
     func: &Function,
     inst: &Inst,
     known: impl Fn(Value) -> Option<Word>,
 ) -> Option<Vec<Word>> {
-    if !is_pure(inst) {
+    if !is_exact(inst) {
         return None;
     }
     let mut srcs = Vec::new();

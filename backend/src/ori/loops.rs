@@ -176,6 +176,11 @@ impl Loops {
         self.around(inside).take_while(|id| !self.contains(*id, outside)).last()
     }
 
+    /// Whether the function has a cycle with several entries.
+    pub fn any_irreducible(&self) -> bool {
+        !self.irreducible.is_empty()
+    }
+
     /// Whether the block is in a cycle with several entries, which is not a loop of this forest.
     pub fn is_irreducible(&self, b: BlockId) -> bool {
         self.irreducible.get(b.index()).copied().unwrap_or(false)

@@ -50,15 +50,15 @@ impl Together {
             return result;
         }
         let barriers = Barriers::new(func, cfg, barriers_hold);
-        // The blocks whose instructions part threads, and those where only the branch does.
+        // The blocks whose instructions part threads, with the first such instruction, and those where only the branch does.
         let (mut parting, mut branching) = (Vec::new(), Vec::new());
         for &b in &cfg.order {
             let insts = &func.block(b).insts;
-            let parts = insts.iter().any(|inst| parts_threads(func, inst));
-            result.apart[b.index()] |= parts;
+            let parts = insts.iter().position(|inst| parts_threads(func, inst));
+            result.apart[b.index()] |= parts.is_some();
             let bar =
                 insts.iter().rposition(|inst| matches!(inst.op, Op::Bar { .. }) && inst.guard.is_true());
-            result.united[b.index()] = bar.filter(|_| !parts).map(|bar| bar + 1);
+            result.united[b.index()] = bar.filter(|_| parts.is_none()).map(|bar| bar + 1);
             if divergence.branch_diverges(b) {
                 let mut ways = Vec::new();
                 for_each_successor(func, b, |to| {
@@ -68,19 +68,16 @@ impl Together {
                         ways.push(to);
                     }
                 });
-                if !parts && ways.len() > 1 {
+                if parts.is_none() && ways.len() > 1 {
                     branching.push(b);
                 }
             }
-            if parts {
-                parting.push(b);
-            }
+            parting.extend(parts.map(|at| (b, at)));
         }
         let budget = 1_000_000 + 64 * func.blocks.len();
         let mut walk = Walk { func, cfg, dom, barriers: &barriers, number: 0, seen: vec![0; count], budget };
-        for first in parting {
-            let parts = func.block(first).insts.iter().position(|inst| parts_threads(func, inst));
-            result.walk(&mut walk, first, parts, false);
+        for (first, at) in parting {
+            result.walk(&mut walk, first, Some(at), false);
         }
         for &first in &branching {
             result.walk(&mut walk, first, None, true);

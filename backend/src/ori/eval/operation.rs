@@ -356,7 +356,7 @@ fn minimum(format: Format, a: u64, b: u64, min: bool, nan: bool) -> u64 {
 }
 
 /// Whether the results are exactly determined by the operands, on every machine.
-pub(super) fn is_pure(op: &Op) -> bool {
+pub(super) fn is_exact(op: &Op) -> bool {
     matches!(
         op,
         Op::Pack

@@ -36,7 +36,7 @@ impl Known {
         loop {
             known.values = known.starts.iter().map(|(v, _)| *v).collect();
             for inst in body.iter().flat_map(|&b| &func.block(b).insts) {
-                if eval::is_pure(inst) && inst.uses().all(|src| known.has(src)) {
+                if eval::is_exact(inst) && inst.uses().all(|src| known.has(src)) {
                     known.values.extend(inst.defs());
                 }
             }

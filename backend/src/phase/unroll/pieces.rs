@@ -29,7 +29,6 @@ impl Counted {
             round,
             never: func.facts.never.len(),
         });
-        let limit = self.limit(func);
         let values = arguments_from(func, header, entry);
         let mut stage = Some(Stage { block: entry, values });
         let mut made = Vec::new();
@@ -47,7 +46,7 @@ impl Counted {
             };
             let Some(from) = stage.take() else { break };
             made.extend((i > 0).then_some(from.block));
-            let place = PieceContext { piece, first: iteration, copies, limit, from, next, after };
+            let place = PieceContext { piece, first: iteration, copies, from, next, after };
             self.piece(func, &place, &mut made);
             iteration += piece.iterations;
             if next == Some(header) {
@@ -158,7 +157,8 @@ impl Counted {
         values: &[Src],
         begins: Src,
     ) -> Src {
-        let Some((Induction { phi, offset, step, cmp, sign, .. }, limit)) = self.induction.zip(place.limit)
+        let Some((Induction { phi, offset, step, cmp, sign, .. }, limit)) =
+            self.induction.zip(self.limit(func))
         else {
             return Src::FALSE;
         };
@@ -199,8 +199,6 @@ pub(super) struct PieceContext<'a> {
     pub(super) first: u32,
     /// The number of copies that the loop's statements already have.
     pub(super) copies: u32,
-    /// The limit of the induction variable.
-    pub(super) limit: Option<Src>,
     pub(super) from: Stage,
     /// The target if too few iterations remain.
     pub(super) next: Option<BlockId>,
