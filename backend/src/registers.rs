@@ -24,6 +24,8 @@ const FEW: u32 = 32;
 const NEARLY: u32 = 8;
 /// The number of registers by which the limit of that order is lower.
 const FEWER: u32 = 3;
+/// The number of instructions for each of which recomputed values may add one so that more warps fit.
+const PER_ADDED: usize = 21;
 /// A function that stores and loads more bytes of spilled values, counted per instruction, needs many registers more
 /// than there are. Half of the attempts to spill less are left out: the others help as much, and each takes long.
 pub(crate) const MUCH_SPILLED: u32 = 512;
@@ -130,7 +132,8 @@ pub(crate) fn starts_with(env: &Env, func: &Input, options: &Options) -> Option<
 ///
 /// If nothing spills but fewer warps fit than the multiprocessor can hold, cheap values are recomputed outside loops if
 /// more warps fit as a result. An order with fewer live values is tried if allocation takes more registers than the order
-/// was made for and fewer warps fit as a result.
+/// was made for and fewer warps fit as a result. At last, cheap values are also recomputed in loops, if that adds few
+/// instructions and more warps fit as a result.
 pub(crate) fn assign(
     func: &mut Function,
     target: &Target,
@@ -169,7 +172,7 @@ pub(crate) fn assign(
             values.extend(remat::crowding(&unordered, limit.saturating_sub(UNSURE)));
         }
         let less = Within { registers: limit, traffic: traffic(func) - 1 };
-        let other = search.remade(&unordered, &values, limit, less);
+        let other = search.remade(&unordered, &values, usize::MAX, limit, less);
         match other {
             Some((found, of_remade, remade)) => {
                 (*func, best) = (found.0, Ok(found.1));
@@ -205,7 +208,8 @@ pub(crate) fn assign(
         && let Some(most) = fewer(registers, free)
     {
         let idle = remat::idle(&unordered, free.saturating_sub(UNSURE), registers - most);
-        let other = search.remade(&unordered, &idle, limit, Within { registers: most, traffic: 0 });
+        let other =
+            search.remade(&unordered, &idle, usize::MAX, limit, Within { registers: most, traffic: 0 });
         if let Some((found, of_remade, remade)) = other.filter(|(found, ..)| found.1.registers <= most) {
             (*func, best) = (found.0, Ok(found.1));
             meant = of_remade.tried.last().map_or(meant, Order::meant);
@@ -224,7 +228,24 @@ pub(crate) fn assign(
             (*func, best) = (found.0, Ok(found.1));
         }
     }
+    if let Ok(Allocation { registers, .. }) = best
+        && !changes
+        && switches.takes(Step::Remat)
+        && traffic(func) == 0
+        && let Some(most) = fewer(registers, free)
+    {
+        let values = remat::crowding(&unordered, most.saturating_sub(UNSURE));
+        let longest = length(&unordered) * (PER_ADDED + 1) / PER_ADDED;
+        let other = search.remade(&unordered, &values, longest, most, Within { registers: most, traffic: 0 });
+        if let Some((found, ..)) = other.filter(|(found, ..)| found.1.registers <= most) {
+            (*func, best) = (found.0, Ok(found.1));
+        }
+    }
     best
+}
+
+fn length(func: &Function) -> usize {
+    func.blocks.iter().map(|block| block.insts.len()).sum()
 }
 
 /// The orders of one function that have been tried.
@@ -251,11 +272,13 @@ impl<'a> Search<'a> {
     }
 
     /// The first order of the function with `values` recomputed where they are read, the search for more of them, and that
-    /// function without an order. `None` if nothing is recomputed or the allocation exceeds the bounds.
+    /// function without an order. `None` if nothing is recomputed, the function has more than `longest` instructions as
+    /// a result, or the allocation exceeds the bounds.
     fn remade(
         &self,
         unordered: &Function,
         values: &[Value],
+        longest: usize,
         live: u32,
         within: Within,
     ) -> Option<((Function, Allocation), Search<'a>, Function)> {
@@ -263,7 +286,7 @@ impl<'a> Search<'a> {
             return None;
         }
         let mut remade = unordered.clone();
-        if !remat::remake(&mut remade, values) {
+        if !remat::remake(&mut remade, values) || length(&remade) > longest {
             return None;
         }
         let mut search = Search { plans: Plans::new(&remade, self.target), tried: Vec::new(), ..*self };
