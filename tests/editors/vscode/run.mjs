@@ -108,9 +108,7 @@ const parts = {
 
             // The function after a stage of the compiler, beside the machine code.
             await w.line('fma.rn.f32', 0).first().click();
-            await w.press('F1');
-            await w.page.waitForSelector('.quick-input-widget:visible');
-            await w.page.keyboard.type('PTX: Show Compiler Stage', { delay: 5 });
+            await w.prompt('F1', 'PTX: Show Compiler Stage');
             await w.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Show Compiler Stage' }).first().click({ timeout: 60000 });
             await w.page.locator('.quick-input-list .monaco-list-row', { hasText: 'the IR as built' }).first().waitFor({ timeout: 20000 });
             await w.page.keyboard.type('GvnCse', { delay: 5 });
@@ -442,7 +440,7 @@ const parts = {
                 await w.page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().waitFor({ timeout: 20000 });
             }
             await w.press('Escape');
-            await w.page.waitForSelector('.quick-input-widget', { state: 'hidden' });
+            await w.closed();
             saw('symbols of the document');
 
             await go('%r2, %r1', 1);

@@ -104,19 +104,24 @@ export class Workbench {
         for (const key of keys) await this.page.keyboard.press(key);
     }
 
-    /** Enters a text in Quick Open: a file, `>` and a command, or `:` and a position. */
-    async quick(text, row) {
-        await this.press(text.startsWith('>') ? 'F1' : text.startsWith(':') ? 'Control+G' : 'Control+P');
+    /** Opens Quick Open with a key and types a text into it. */
+    async prompt(key, text) {
+        await this.press(key);
         await this.page.waitForSelector('.quick-input-widget:visible');
-        await this.page.keyboard.type(text.replace(/^[>:]/, ''), { delay: 5 });
-        if (row) {
-            // The list may still show the rows of an earlier filter; Enter could then choose a wrong row.
-            await this.page.locator('.quick-input-list .monaco-list-row', { hasText: row }).first().click({ timeout: 60000 });
-        } else {
-            await this.page.waitForTimeout(150);
-            await this.press('Enter');
-        }
-        await this.page.waitForSelector('.quick-input-widget', { state: 'hidden' });
+        await this.page.keyboard.type(text, { delay: 5 });
+    }
+
+    async closed(timeout) {
+        await this.page.waitForSelector('.quick-input-widget', { state: 'hidden', timeout });
+        return true;
+    }
+
+    /** Enters a text in Quick Open: a file, or `>` and a command. Chooses the row with the text `row`. */
+    async quick(text, row) {
+        await this.prompt(text.startsWith('>') ? 'F1' : 'Control+P', text.replace(/^>/, ''));
+        // The list may still show the rows of an earlier filter; Enter could then choose a wrong row.
+        await this.page.locator('.quick-input-list .monaco-list-row', { hasText: row }).first().click({ timeout: 60000 });
+        await this.closed();
     }
 
     async open(file, text) {
@@ -124,8 +129,18 @@ export class Workbench {
         await this.line(text).first().waitFor({ timeout: 30000 });
     }
 
+    /**
+     * Moves the cursor of the first editor group. A web view may take the focus back some time after a
+     * click in it; the prompt then finds no editor and ignores Enter. So this tries again.
+     */
     async go(line, column = 1) {
-        await this.quick(`:${line}:${column}`);
+        await until(`cursor in line ${line}`, async () => {
+            await this.prompt('Control+G', `${line}:${column}`);
+            await this.page.waitForTimeout(150);
+            await this.press('Enter');
+            if (await this.closed(5000).catch(() => false)) return true;
+            await this.press('Escape', 'Control+1');
+        }, 60);
     }
 
     editor(tab = 0) {
