@@ -384,41 +384,61 @@ mod tests {
         assert_eq!(with(75, [512, 2, 300, 0]), 64);
     }
 
-    /// Twenty addresses in the frame are read before and after a block in which twenty values are live, and only 32
-    /// registers are free.
-    #[test]
-    fn cheap_values_do_not_limit_the_occupancy() {
+    /// A function for which only 32 registers are free. It reads addresses in the frame before and after a block in which
+    /// `live` values are live; if `repeats`, the reads after that block are in a loop.
+    fn crowded(addresses: usize, live: usize, repeats: bool) -> String {
         let mut body = String::from("entry \"f\" {\nb0:\n%v0:r = S2R{sr=0x21}\n");
-        for i in 1..=20 {
+        for i in 1..=addresses {
             writeln!(body, "%v{i}:r, _, _ = IADD3 R1, {}, RZ\nSTL{{offset=0x0}} %v{i}, %v0", 16 * i).unwrap();
         }
-        body += "%v21:p, _ = ISETP.LT.U32.AND %v0, 0x5, PT\nBRA %v21, b1, b2\nb1:\n";
-        for i in 22..=41 {
-            writeln!(body, "%v{i}:r = LDS{{offset={}}} RZ, RZ", 4 * i).unwrap();
+        body += "%v100:p, _ = ISETP.LT.U32.AND %v0, 0x5, PT\nBRA %v100, b1, b2\nb1:\n";
+        for i in 0..live {
+            writeln!(body, "%v{}:r = LDS{{offset={}}} RZ, RZ", 200 + i, 4 * i).unwrap();
         }
-        for i in 22..=40 {
-            let [sum, before, next] = [i + 20, if i == 22 { 22 } else { i + 19 }, i + 1];
-            writeln!(body, "%v{sum}:r, _, _ = IADD3 %v{before}, %v{next}, RZ").unwrap();
+        for i in 1..live {
+            let before = if i == 1 { 200 } else { 299 + i };
+            writeln!(body, "%v{}:r, _, _ = IADD3 %v{before}, %v{}, RZ", 300 + i, 200 + i).unwrap();
         }
         // The sum of all values is needed with each of them.
-        for i in 22..=41 {
-            writeln!(body, "%v{}:r = LOP3{{lut=0x3c}} %v{i}, %v60, RZ", i + 40).unwrap();
-            writeln!(body, "STS{{offset={}}} RZ, RZ, %v{}", 4 * i, i + 40).unwrap();
+        for i in 0..live {
+            let (value, sum) = (200 + i, 299 + live);
+            writeln!(body, "%v{}:r = LOP3{{lut=0x3c}} %v{value}, %v{sum}, RZ", 400 + i).unwrap();
+            writeln!(body, "STS{{offset={}}} RZ, RZ, %v{}", 4 * i, 400 + i).unwrap();
         }
         body += "JUMP b2\nb2:\n";
-        for i in 1..=20 {
+        for i in 1..=addresses {
             writeln!(body, "STL{{offset=0x0}} %v{i}, %v0").unwrap();
         }
-        body += "EXIT\n}";
-        let registers = |switches: &str| {
-            let switches = Switches::parse(switches).expect("the names of steps");
-            let mut func = text::parse(&body).unwrap_or_else(|e| panic!("{e}\n{body}"));
-            let options = Options { switches, ..Options::new(Sm::new(80)) };
-            let target = Target::of(options.sm).expect("a target");
-            let assigned = assign(&mut func, target, MAX_REGISTERS, &options, &Session::default());
-            assigned.expect("allocates").registers
-        };
-        let (few, many) = (registers(""), registers("-OriDoRemat"));
+        if repeats {
+            body += "%v101:r = LDS{offset=0x0} RZ, RZ\n";
+            body += "%v102:p, _ = ISETP.LT.U32.AND %v101, 0x5, PT\nBRA %v102, b2, b3\nb3:\n";
+        }
+        body + "EXIT\n}"
+    }
+
+    fn registers(body: &str, switches: &str) -> u32 {
+        let switches = Switches::parse(switches).expect("the names of steps");
+        let mut func = text::parse(body).unwrap_or_else(|e| panic!("{e}\n{body}"));
+        let options = Options { switches, ..Options::new(Sm::new(80)) };
+        let target = Target::of(options.sm).expect("a target");
+        let assigned = assign(&mut func, target, MAX_REGISTERS, &options, &Session::default());
+        assigned.expect("allocates").registers
+    }
+
+    #[test]
+    fn cheap_values_do_not_limit_the_occupancy() {
+        let body = crowded(20, 20, false);
+        let (few, many) = (registers(&body, ""), registers(&body, "-OriDoRemat"));
         assert!(few <= 32 && many > 32, "{few} {many}");
+    }
+
+    #[test]
+    fn a_few_cheap_values_are_recomputed_in_loops() {
+        let body = crowded(4, 25, true);
+        let (few, many) = (registers(&body, ""), registers(&body, "-OriDoRemat"));
+        assert!(few <= 32 && many > 32, "{few} {many}");
+        // Twenty of them would make the function an eighth longer.
+        let many = registers(&crowded(20, 20, true), "");
+        assert!(many > 32, "{many}");
     }
 }
