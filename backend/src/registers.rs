@@ -234,7 +234,11 @@ pub(crate) fn assign(
         && traffic(func) == 0
         && let Some(most) = fewer(registers, free)
     {
-        let values = remat::crowding(&unordered, most.saturating_sub(UNSURE));
+        let mut ordered = unordered.clone();
+        if let Some(order) = search.tried.iter().min_by_key(|order| order.most_live()) {
+            order.apply(&mut ordered);
+        }
+        let values = remat::relieving(&ordered, most.saturating_sub(UNSURE), most);
         let longest = length(&unordered) * (PER_ADDED + 1) / PER_ADDED;
         let other = search.remade(&unordered, &values, longest, most, Within { registers: most, traffic: 0 });
         if let Some((found, ..)) = other.filter(|(found, ..)| found.1.registers <= most) {

@@ -45,9 +45,16 @@ pub(crate) fn remake(func: &mut Function, values: &[Value]) -> bool {
     changed
 }
 
-/// Cheap values that are live through a block that does not read them, in which more than `most` general registers are
-/// live.
-pub(crate) fn crowding(func: &Function, most: u32) -> Vec<Value> {
+/// A block in which many registers are live.
+struct Crowd {
+    /// The maximum number of live general registers.
+    most: u32,
+    /// Cheap values that are live there, and that the block does not read.
+    idle: Vec<Value>,
+}
+
+/// The blocks in which more than `most` general registers are live.
+fn crowds(func: &Function, most: u32) -> Vec<Crowd> {
     let cfg = Cfg::new(func);
     let live = Liveness::compute(func, &cfg);
     let pressure = live.pressure(func, File::R);
@@ -57,9 +64,9 @@ pub(crate) fn crowding(func: &Function, most: u32) -> Vec<Value> {
         points.max_by_key(|&point| pressure[point as usize])
     };
     let peaks = cfg.order.iter().filter_map(|&b| Some((b, peak(b)?)));
-    let crowds: Vec<(BlockId, Point)> =
+    let peaks: Vec<(BlockId, Point)> =
         peaks.filter(|(_, peak)| u32::from(pressure[*peak as usize]) > most).collect();
-    if crowds.is_empty() {
+    if peaks.is_empty() {
         return Vec::new();
     }
     let defs = Defs::new(func, &cfg);
@@ -67,24 +74,44 @@ pub(crate) fn crowding(func: &Function, most: u32) -> Vec<Value> {
     let mut cookbook = Cookbook { func, defs: &defs, without: &nothing, recipes: FxHashMap::default() };
     let general = (0..func.values.len() as u32).map(Value).filter(|v| func.value(*v).file == File::R);
     let cheap: Vec<Value> = general.filter(|v| cookbook.recipe(*v).is_some()).collect();
-    let mut found: FxHashSet<Value> = FxHashSet::default();
-    for (b, peak) in crowds {
+    let crowd = |(b, peak): (BlockId, Point)| {
         let mut read: FxHashSet<Value> = FxHashSet::default();
         for_each_use(func, b, |src| read.extend(src.value()));
-        found.extend(cheap.iter().filter(|v| !read.contains(v) && live.live_at(**v, peak)));
-    }
-    let mut found: Vec<Value> = found.into_iter().collect();
-    found.sort_unstable();
-    found
+        let idle = cheap.iter().filter(|v| !read.contains(v) && live.live_at(**v, peak));
+        Crowd { most: pressure[peak as usize].into(), idle: idle.copied().collect() }
+    };
+    peaks.into_iter().map(crowd).collect()
+}
+
+fn registers(func: &Function, values: &[Value]) -> u32 {
+    values.iter().map(|v| u32::from(func.value(*v).width)).sum()
+}
+
+fn all(crowds: Vec<Crowd>) -> Vec<Value> {
+    let mut values: Vec<Value> = crowds.into_iter().flat_map(|crowd| crowd.idle).collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+/// Cheap values that are live through a block that does not read them, in which more than `most` general registers are
+/// live.
+pub(crate) fn crowding(func: &Function, most: u32) -> Vec<Value> {
+    all(crowds(func, most))
+}
+
+/// [`crowding`] values, without which at most `limit` general registers are live. Empty if there are no such values.
+pub(crate) fn relieving(func: &Function, most: u32, limit: u32) -> Vec<Value> {
+    let crowds = crowds(func, most);
+    let is_relieved = |crowd: &Crowd| crowd.most <= limit + registers(func, &crowd.idle);
+    if crowds.iter().all(is_relieved) { all(crowds) } else { Vec::new() }
 }
 
 /// Those of [`crowding`] that no loop reads unless it also computes them: to recompute them adds nothing to any loop. Empty
 /// if they have fewer than `enough` registers.
 pub(crate) fn idle(func: &Function, most: u32, enough: u32) -> Vec<Value> {
     let mut values = crowding(func, most);
-    let is_enough = |values: &[Value]| {
-        values.iter().map(|v| u32::from(func.value(*v).width)).sum::<u32>() >= enough.max(1)
-    };
+    let is_enough = |values: &[Value]| registers(func, values) >= enough.max(1);
     if !is_enough(&values) {
         return Vec::new();
     }

@@ -128,6 +128,11 @@ impl Order {
         self.meant
     }
 
+    /// The maximum number of general registers that are live together.
+    pub(crate) fn most_live(&self) -> u32 {
+        self.most_live
+    }
+
     pub(crate) fn is_as(&self, other: &Order) -> bool {
         self.blocks == other.blocks
     }
