@@ -86,18 +86,23 @@ pub fn locations(code: &Code) -> Vec<Location> {
     found.locations
 }
 
-/// For each block the marks before each of its instructions, and those after the last one.
-fn marks_by_place(code: &Code) -> Vec<Vec<Vec<Mark>>> {
-    let empty = |block: &Block| vec![Vec::new(); block.insts.len() + 1];
-    let mut places: Vec<Vec<Vec<Mark>>> = code.blocks.iter().map(empty).collect();
+/// For each block its marks, with the index of the instruction before which each takes effect.
+fn marks_by_place(code: &Code) -> Vec<Vec<(usize, Mark)>> {
+    let mut places: Vec<Vec<(usize, Mark)>> = vec![Vec::new(); code.blocks.len()];
     for mark in &code.shown {
-        let insts = &code.blocks[mark.block.index()].insts;
-        let mut of_statements = (1..).zip(insts).filter(|(_, made)| made.src.is_some());
-        let place = match mark.after {
-            0 => 0,
-            n => of_statements.nth(n as usize - 1).map_or(insts.len(), |(behind, _)| behind),
-        };
-        places[mark.block.index()][place].push(*mark);
+        places[mark.block.index()].push((0, *mark));
+    }
+    for (block, marks) in code.blocks.iter().zip(&mut places).filter(|(_, marks)| !marks.is_empty()) {
+        let after_statements = (1..).zip(&block.insts).filter(|(_, made)| made.src.is_some());
+        let after_statements: Vec<usize> = after_statements.map(|(next, _)| next).collect();
+        for (place, mark) in &mut *marks {
+            *place = match mark.after {
+                0 => 0,
+                n => after_statements.get(n as usize - 1).copied().unwrap_or(block.insts.len()),
+            };
+        }
+        // Stable: the last of several marks of a word counts.
+        marks.sort_by_key(|(place, _)| *place);
     }
     places
 }
@@ -107,22 +112,23 @@ fn marks_by_place(code: &Code) -> Vec<Vec<Vec<Mark>>> {
 fn walk(
     code: &Code,
     block: usize,
-    marks: &[Vec<Mark>],
+    marks: &[(usize, Mark)],
     contents: &mut Contents,
     mut see: impl FnMut(&Contents),
 ) {
-    for (made, marks) in code.blocks[block].insts.iter().zip(marks) {
-        apply(marks, contents);
+    let mut marks = marks;
+    for (i, made) in code.blocks[block].insts.iter().enumerate() {
+        let (here, later) = marks.split_at(marks.partition_point(|(place, _)| *place <= i));
+        apply(here, contents);
+        marks = later;
         see(contents);
         execute(code, made, contents);
     }
-    if let Some(last) = marks.last() {
-        apply(last, contents);
-    }
+    apply(marks, contents);
 }
 
-fn apply(marks: &[Mark], contents: &mut Contents) {
-    for mark in marks {
+fn apply(marks: &[(usize, Mark)], contents: &mut Contents) {
+    for (_, mark) in marks {
         contents.retain(|(_, word)| *word != mark.word);
         if let Some(at) = mark.at {
             add(contents, (at, mark.word));
@@ -138,6 +144,9 @@ fn add(contents: &mut Contents, pair: (u8, Word)) {
 
 /// Updates the contents: overwritten registers lose their word, and a copy adds a location.
 fn execute(code: &Code, made: &MachInst, contents: &mut Contents) {
+    if contents.is_empty() {
+        return;
+    }
     let inst = &made.inst;
     if name(inst) == "CALL" {
         // Routines of the runtime library preserve registers by their own convention.
