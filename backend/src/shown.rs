@@ -5,7 +5,7 @@
 //! dataflow over the machine code computes this for all paths.
 
 use crate::input::RegId;
-use crate::mach::{Block, BlockId, Code, MachInst};
+use crate::mach::{BlockId, Code, MachInst};
 use crate::ori::ir::{File, Reg};
 use crate::sched::facts::name;
 use sass::{Field, Inst, RegFile};
