@@ -12,6 +12,7 @@ pub(crate) use search::{MUCH_SPILLED, assign};
 
 /// The smallest possible limit.
 pub(crate) const FEWEST: u32 = 24;
+
 /// The maximum number of registers per thread that the launch bounds and the options allow, as ptxas counts them.
 ///
 /// Directives have priority over options: `--maxrregcount` counts only if the kernel has neither `.maxnreg` nor a

@@ -318,6 +318,15 @@ mod tests {
     }
 
     #[test]
+    fn values_relieve_a_block_if_the_others_fit() {
+        let func = text::parse(CROWDED).expect("the text parses");
+        // Five registers are live in `b1`, two of them with cheap values.
+        assert_eq!(crowding(&func, 5), []);
+        assert_eq!(relieving(&func, 4, 3), [Value(1), Value(2)]);
+        assert_eq!(relieving(&func, 4, 2), []);
+    }
+
+    #[test]
     fn stack_pointers_that_change_are_not_read_again() {
         let mut func = text::parse(CROWDED).expect("the text parses");
         func.frame.moving = true;
