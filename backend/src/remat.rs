@@ -53,8 +53,8 @@ struct Crowd {
     idle: Vec<Value>,
 }
 
-/// The blocks in which more than `most` general registers are live.
-fn crowds(func: &Function, most: u32) -> Vec<Crowd> {
+/// Calls `each` for every block in which more than `most` general registers are live, until it returns false.
+fn for_each_crowd(func: &Function, most: u32, mut each: impl FnMut(Crowd) -> bool) {
     let cfg = Cfg::new(func);
     let live = Liveness::compute(func, &cfg);
     let pressure = live.pressure(func, File::R);
@@ -67,44 +67,48 @@ fn crowds(func: &Function, most: u32) -> Vec<Crowd> {
     let peaks: Vec<(BlockId, Point)> =
         peaks.filter(|(_, peak)| u32::from(pressure[*peak as usize]) > most).collect();
     if peaks.is_empty() {
-        return Vec::new();
+        return;
     }
     let defs = Defs::new(func, &cfg);
     let nothing = FxHashSet::default();
     let mut cookbook = Cookbook { func, defs: &defs, without: &nothing, recipes: FxHashMap::default() };
     let general = (0..func.values.len() as u32).map(Value).filter(|v| func.value(*v).file == File::R);
-    let cheap: Vec<Value> = general.filter(|v| cookbook.recipe(*v).is_some()).collect();
-    let crowd = |(b, peak): (BlockId, Point)| {
+    let general: Vec<Value> = general.collect();
+    for (b, peak) in peaks {
         let mut read: FxHashSet<Value> = FxHashSet::default();
         for_each_use(func, b, |src| read.extend(src.value()));
-        let idle = cheap.iter().filter(|v| !read.contains(v) && live.live_at(**v, peak));
-        Crowd { most: pressure[peak as usize].into(), idle: idle.copied().collect() }
-    };
-    peaks.into_iter().map(crowd).collect()
+        let idle = general.iter().filter(|v| live.live_at(**v, peak) && !read.contains(v));
+        let idle = idle.filter(|v| cookbook.is_cheap(**v)).copied().collect();
+        if !each(Crowd { most: pressure[peak as usize].into(), idle }) {
+            return;
+        }
+    }
 }
 
 fn registers(func: &Function, values: &[Value]) -> u32 {
     values.iter().map(|v| u32::from(func.value(*v).width)).sum()
 }
 
-fn all(crowds: Vec<Crowd>) -> Vec<Value> {
-    let mut values: Vec<Value> = crowds.into_iter().flat_map(|crowd| crowd.idle).collect();
-    values.sort_unstable();
-    values.dedup();
-    values
-}
-
 /// Cheap values that are live through a block that does not read them, in which more than `most` general registers are
 /// live.
 pub(crate) fn crowding(func: &Function, most: u32) -> Vec<Value> {
-    all(crowds(func, most))
+    relieving(func, most, u32::MAX)
 }
 
 /// [`crowding`] values, without which at most `limit` general registers are live. Empty if there are no such values.
 pub(crate) fn relieving(func: &Function, most: u32, limit: u32) -> Vec<Value> {
-    let crowds = crowds(func, most);
-    let is_relieved = |crowd: &Crowd| crowd.most <= limit + registers(func, &crowd.idle);
-    if crowds.iter().all(is_relieved) { all(crowds) } else { Vec::new() }
+    let mut values = Vec::new();
+    for_each_crowd(func, most, |crowd| {
+        let is_relieved = crowd.most <= limit.saturating_add(registers(func, &crowd.idle));
+        values.extend(crowd.idle);
+        if !is_relieved {
+            values.clear();
+        }
+        is_relieved
+    });
+    values.sort_unstable();
+    values.dedup();
+    values
 }
 
 /// Those of [`crowding`] that no loop reads unless it also computes them: to recompute them adds nothing to any loop. Empty
@@ -153,6 +157,13 @@ impl Cookbook<'_> {
         let recipe = self.find(v);
         self.recipes.insert(v, recipe.clone());
         recipe
+    }
+
+    fn is_cheap(&mut self, v: Value) -> bool {
+        match self.recipes.get(&v) {
+            Some(known) => known.is_some(),
+            None => self.recipe(v).is_some(),
+        }
     }
 
     fn find(&mut self, v: Value) -> Option<Recipe> {
