@@ -64,21 +64,32 @@ fn for_each_crowd(func: &Function, most: u32, mut each: impl FnMut(Crowd) -> boo
         points.max_by_key(|&point| pressure[point as usize])
     };
     let peaks = cfg.order.iter().filter_map(|&b| Some((b, peak(b)?)));
-    let peaks: Vec<(BlockId, Point)> =
+    let mut peaks: Vec<(BlockId, Point)> =
         peaks.filter(|(_, peak)| u32::from(pressure[*peak as usize]) > most).collect();
     if peaks.is_empty() {
         return;
     }
+    peaks.sort_unstable_by_key(|(_, peak)| *peak);
+    let mut present: Vec<Vec<Value>> = vec![Vec::new(); peaks.len()];
+    for v in (0..func.values.len() as u32).map(Value).filter(|v| func.value(*v).file == File::R) {
+        for interval in live.of(v).iter().flat_map(|ranges| &ranges.0) {
+            let first = peaks.partition_point(|(_, peak)| *peak < interval.start);
+            let within = peaks[first..].iter().take_while(|(_, peak)| *peak < interval.end);
+            for (_, present) in within.zip(&mut present[first..]) {
+                // Lanes of a value are often live at the same points.
+                if present.last() != Some(&v) {
+                    present.push(v);
+                }
+            }
+        }
+    }
     let defs = Defs::new(func, &cfg);
     let nothing = FxHashSet::default();
     let mut cookbook = Cookbook { func, defs: &defs, without: &nothing, recipes: FxHashMap::default() };
-    let general = (0..func.values.len() as u32).map(Value).filter(|v| func.value(*v).file == File::R);
-    let general: Vec<Value> = general.collect();
-    for (b, peak) in peaks {
+    for ((b, peak), present) in peaks.into_iter().zip(present) {
         let mut read: FxHashSet<Value> = FxHashSet::default();
         for_each_use(func, b, |src| read.extend(src.value()));
-        let idle = general.iter().filter(|v| live.live_at(**v, peak) && !read.contains(v));
-        let idle = idle.filter(|v| cookbook.is_cheap(**v)).copied().collect();
+        let idle = present.into_iter().filter(|v| !read.contains(v) && cookbook.is_cheap(*v)).collect();
         if !each(Crowd { most: pressure[peak as usize].into(), idle }) {
             return;
         }
