@@ -45,16 +45,18 @@ pub(crate) fn remake(func: &mut Function, values: &[Value]) -> bool {
     changed
 }
 
-/// A block in which many registers are live.
-struct Crowd {
-    /// The maximum number of live general registers.
-    most: u32,
-    /// Cheap values that are live there, and that the block does not read.
-    idle: Vec<Value>,
+fn registers(func: &Function, values: &[Value]) -> u32 {
+    values.iter().map(|v| u32::from(func.value(*v).width)).sum()
 }
 
-/// Calls `each` for every block in which more than `most` general registers are live, until it returns false.
-fn for_each_crowd(func: &Function, most: u32, mut each: impl FnMut(Crowd) -> bool) {
+/// Cheap values that are live through a block that does not read them, in which more than `most` general registers are
+/// live.
+pub(crate) fn crowding(func: &Function, most: u32) -> Vec<Value> {
+    relieving(func, most, u32::MAX)
+}
+
+/// [`crowding`] values, without which at most `limit` general registers are live. Empty if there are no such values.
+pub(crate) fn relieving(func: &Function, most: u32, limit: u32) -> Vec<Value> {
     let cfg = Cfg::new(func);
     let live = Liveness::compute(func, &cfg);
     let pressure = live.pressure(func, File::R);
@@ -67,7 +69,7 @@ fn for_each_crowd(func: &Function, most: u32, mut each: impl FnMut(Crowd) -> boo
     let mut peaks: Vec<(BlockId, Point)> =
         peaks.filter(|(_, peak)| u32::from(pressure[*peak as usize]) > most).collect();
     if peaks.is_empty() {
-        return;
+        return Vec::new();
     }
     peaks.sort_unstable_by_key(|(_, peak)| *peak);
     let mut present: Vec<Vec<Value>> = vec![Vec::new(); peaks.len()];
@@ -86,37 +88,17 @@ fn for_each_crowd(func: &Function, most: u32, mut each: impl FnMut(Crowd) -> boo
     let defs = Defs::new(func, &cfg);
     let nothing = FxHashSet::default();
     let mut cookbook = Cookbook { func, defs: &defs, without: &nothing, recipes: FxHashMap::default() };
+    let mut values = Vec::new();
     for ((b, peak), present) in peaks.into_iter().zip(present) {
         let mut read: FxHashSet<Value> = FxHashSet::default();
         for_each_use(func, b, |src| read.extend(src.value()));
-        let idle = present.into_iter().filter(|v| !read.contains(v) && cookbook.is_cheap(*v)).collect();
-        if !each(Crowd { most: pressure[peak as usize].into(), idle }) {
-            return;
+        let idle = present.into_iter().filter(|v| !read.contains(v) && cookbook.is_cheap(*v));
+        let idle: Vec<Value> = idle.collect();
+        if u32::from(pressure[peak as usize]) > limit.saturating_add(registers(func, &idle)) {
+            return Vec::new();
         }
+        values.extend(idle);
     }
-}
-
-fn registers(func: &Function, values: &[Value]) -> u32 {
-    values.iter().map(|v| u32::from(func.value(*v).width)).sum()
-}
-
-/// Cheap values that are live through a block that does not read them, in which more than `most` general registers are
-/// live.
-pub(crate) fn crowding(func: &Function, most: u32) -> Vec<Value> {
-    relieving(func, most, u32::MAX)
-}
-
-/// [`crowding`] values, without which at most `limit` general registers are live. Empty if there are no such values.
-pub(crate) fn relieving(func: &Function, most: u32, limit: u32) -> Vec<Value> {
-    let mut values = Vec::new();
-    for_each_crowd(func, most, |crowd| {
-        let is_relieved = crowd.most <= limit.saturating_add(registers(func, &crowd.idle));
-        values.extend(crowd.idle);
-        if !is_relieved {
-            values.clear();
-        }
-        is_relieved
-    });
     values.sort_unstable();
     values.dedup();
     values

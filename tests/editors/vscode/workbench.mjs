@@ -130,8 +130,8 @@ export class Workbench {
     }
 
     /**
-     * Moves the cursor of the first editor group. A web view may take the focus back some time after a
-     * click in it; the prompt then finds no editor and ignores Enter. So this tries again.
+     * Moves the cursor. A web view may take the focus back some time after a click in it; the prompt then
+     * finds no editor and ignores Enter. So this tries again, in the first editor group.
      */
     async go(line, column = 1) {
         await until(`cursor in line ${line}`, async () => {
