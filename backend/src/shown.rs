@@ -9,6 +9,7 @@ use crate::mach::{BlockId, Code, MachInst};
 use crate::ori::ir::{File, Reg};
 use crate::sched::facts::name;
 use sass::{Field, Inst, RegFile};
+use std::collections::BTreeSet;
 
 /// A word of a PTX register.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -42,6 +43,33 @@ pub struct Location {
 /// The contents of general registers: sorted pairs of a register and a word.
 type Contents = Vec<(u8, Word)>;
 
+/// A change of the contents before the instruction with the index `place` in its block.
+#[derive(Clone, Copy)]
+struct Event {
+    place: usize,
+    change: Change,
+}
+
+#[derive(Clone, Copy)]
+enum Change {
+    Marked(Mark),
+    /// The register `to` gets what `from` holds.
+    Copied {
+        to: u8,
+        from: u8,
+    },
+    /// The registers from `first` to before `end` get other values.
+    Overwritten {
+        first: u16,
+        end: u16,
+    },
+    /// Functions preserve the registers that the code states. Routines of the runtime library preserve registers by
+    /// their own convention.
+    Called {
+        routine: bool,
+    },
+}
+
 /// Bytes of an instruction.
 const WORD: u32 = 16;
 /// RZ.
@@ -54,36 +82,77 @@ pub fn locations(code: &Code) -> Vec<Location> {
     if code.shown.is_empty() {
         return Vec::new();
     }
-    let marks = marks_by_place(code);
+    let events = events(code);
     let mut entries: Vec<Option<Contents>> = vec![None; code.blocks.len()];
     if let Some(first) = entries.first_mut() {
         *first = Some(Contents::new());
     }
-    let mut pending = vec![0];
-    while let Some(block) = pending.pop() {
+    let mut pending = BTreeSet::from([0]);
+    while let Some(block) = pending.pop_first() {
         let mut contents = entries[block].clone().unwrap_or_default();
-        walk(code, block, &marks[block], &mut contents, |_| ());
+        for event in &events[block] {
+            event.change.apply(code, &mut contents);
+        }
         for next in code.blocks[block].successors.iter().map(|next| next.index()) {
-            let joined = match &entries[next] {
+            let is_new = match &mut entries[next] {
                 Some(known) => {
-                    known.iter().filter(|pair| contents.binary_search(pair).is_ok()).copied().collect()
+                    let before = known.len();
+                    known.retain(|pair| contents.binary_search(pair).is_ok());
+                    known.len() < before
                 }
-                None => contents.clone(),
+                entry => {
+                    *entry = Some(contents.clone());
+                    true
+                }
             };
-            if entries[next].as_ref() != Some(&joined) {
-                entries[next] = Some(joined);
-                pending.push(next);
+            if is_new {
+                pending.insert(next);
             }
         }
     }
     let mut found = Found::default();
+    let mut start = 0;
     for (block, entry) in entries.into_iter().enumerate() {
+        let length = code.blocks[block].insts.len();
         let mut contents = entry.unwrap_or_default();
-        walk(code, block, &marks[block], &mut contents, |contents| found.step(contents));
+        let mut place = 0;
+        for event in events[block].iter().filter(|event| event.place < length) {
+            if place < event.place {
+                found.step(start + place, &contents);
+                place = event.place;
+            }
+            event.change.apply(code, &mut contents);
+        }
+        if place < length {
+            found.step(start + place, &contents);
+        }
+        start += length;
     }
-    found.step(&Contents::new());
+    found.step(start, &Contents::new());
     found.locations.sort_unstable();
     found.locations
+}
+
+/// The events of each block in the order of their places.
+fn events(code: &Code) -> Vec<Vec<Event>> {
+    let marks = marks_by_place(code);
+    code.blocks
+        .iter()
+        .zip(marks)
+        .map(|(block, marks)| {
+            let mut marks = marks.into_iter().peekable();
+            let mut events = Vec::new();
+            for place in 0..=block.insts.len() {
+                if let Some(made) = place.checked_sub(1).and_then(|before| block.insts.get(before)) {
+                    execute(code, made, |change| events.push(Event { place, change }));
+                }
+                while let Some((_, mark)) = marks.next_if(|(at, _)| *at <= place) {
+                    events.push(Event { place, change: Change::Marked(mark) });
+                }
+            }
+            events
+        })
+        .collect()
 }
 
 /// For each block its marks, with the index of the instruction before which each takes effect.
@@ -107,31 +176,46 @@ fn marks_by_place(code: &Code) -> Vec<Vec<(usize, Mark)>> {
     places
 }
 
-/// Calls `see` with the contents of registers before each instruction of a block; `contents` becomes the contents after
-/// it.
-fn walk(
-    code: &Code,
-    block: usize,
-    marks: &[(usize, Mark)],
-    contents: &mut Contents,
-    mut see: impl FnMut(&Contents),
-) {
-    let mut marks = marks;
-    for (i, made) in code.blocks[block].insts.iter().enumerate() {
-        let (here, later) = marks.split_at(marks.partition_point(|(place, _)| *place <= i));
-        apply(here, contents);
-        marks = later;
-        see(contents);
-        execute(code, made, contents);
+/// Passes the changes by an instruction to `change`.
+fn execute(code: &Code, made: &MachInst, mut change: impl FnMut(Change)) {
+    let inst = &made.inst;
+    if name(inst) == "CALL" {
+        return change(Change::Called { routine: made.target.is_some() });
     }
-    apply(marks, contents);
+    if let Some((to, from)) = copy(inst) {
+        return change(Change::Copied { to, from });
+    }
+    for written in inst.writes(code.sm).filter(|used| used.file == RegFile::R) {
+        let first = u16::from(written.index);
+        change(Change::Overwritten { first, end: first + u16::from(written.count) });
+    }
 }
 
-fn apply(marks: &[(usize, Mark)], contents: &mut Contents) {
-    for (_, mark) in marks {
-        contents.retain(|(_, word)| *word != mark.word);
-        if let Some(at) = mark.at {
-            add(contents, (at, mark.word));
+impl Change {
+    fn apply(self, code: &Code, contents: &mut Contents) {
+        match self {
+            Change::Marked(mark) => {
+                contents.retain(|(_, word)| *word != mark.word);
+                if let Some(at) = mark.at {
+                    add(contents, (at, mark.word));
+                }
+            }
+            Change::Copied { to, from } => {
+                let words: Vec<Word> =
+                    contents.iter().filter(|(at, _)| *at == from).map(|(_, word)| *word).collect();
+                contents.retain(|(at, _)| *at != to);
+                words.into_iter().for_each(|word| add(contents, (to, word)));
+            }
+            Change::Overwritten { first, end } => {
+                contents.retain(|(at, _)| !(first..end).contains(&u16::from(*at)));
+            }
+            Change::Called { routine } => {
+                let keeps = |at: u8| {
+                    let reg = Reg { file: File::R, index: at };
+                    !routine && code.called.iter().all(|called| called.has(reg))
+                };
+                contents.retain(|(at, _)| keeps(*at));
+            }
         }
     }
 }
@@ -140,32 +224,6 @@ fn add(contents: &mut Contents, pair: (u8, Word)) {
     if let Err(place) = contents.binary_search(&pair) {
         contents.insert(place, pair);
     }
-}
-
-/// Updates the contents: overwritten registers lose their word, and a copy adds a location.
-fn execute(code: &Code, made: &MachInst, contents: &mut Contents) {
-    if contents.is_empty() {
-        return;
-    }
-    let inst = &made.inst;
-    if name(inst) == "CALL" {
-        // Routines of the runtime library preserve registers by their own convention.
-        let keeps = |at: u8| {
-            let reg = Reg { file: File::R, index: at };
-            made.target.is_none() && code.called.iter().all(|called| called.has(reg))
-        };
-        contents.retain(|(at, _)| keeps(*at));
-        return;
-    }
-    let copied = copy(inst).map_or_else(Vec::new, |(to, from)| {
-        let words = contents.iter().filter(|(at, _)| *at == from);
-        words.map(|(_, word)| (to, *word)).collect()
-    });
-    for written in inst.writes(code.sm).filter(|used| used.file == RegFile::R) {
-        let end = u16::from(written.index) + u16::from(written.count);
-        contents.retain(|(at, _)| !(u16::from(written.index)..end).contains(&u16::from(*at)));
-    }
-    copied.into_iter().for_each(|pair| add(contents, pair));
 }
 
 /// The destination and source of an unguarded move between registers.
@@ -179,20 +237,18 @@ fn copy(inst: &Inst) -> Option<(u8, u8)> {
 /// Open and completed locations.
 #[derive(Default)]
 struct Found {
-    offset: u32,
     /// Sorted pairs of a register and a word, and where their locations start.
     open: Vec<((u8, Word), u32)>,
     locations: Vec<Location>,
 }
 
 impl Found {
-    /// Advances to the next instruction, given the contents of registers before it.
-    fn step(&mut self, contents: &Contents) {
-        let offset = self.offset;
-        self.offset += WORD;
+    /// Advances to the instruction with the index `index`, given the contents of registers before it.
+    fn step(&mut self, index: usize, contents: &Contents) {
         if self.open.iter().map(|(pair, _)| pair).eq(contents) {
             return;
         }
+        let offset = u32::try_from(index).unwrap_or(u32::MAX).saturating_mul(WORD);
         let mut before = std::mem::take(&mut self.open).into_iter().peekable();
         for pair in contents {
             while let Some(((at, word), start)) = before.next_if(|(open, _)| open < pair) {
