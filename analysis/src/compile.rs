@@ -272,6 +272,8 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
         max_registers: options.max_registers(db),
         linking: linking(db, file),
         shows_registers: options.shows_registers(db),
+        // Texts that are compiled once have no editor that shows the reasons.
+        explains: !file.is_frozen(db),
         errors_at_exit: options.errors_at_exit(db),
         checks_tensor_memory: options.checks_tensor_memory(db),
         switches: options.switches(db),

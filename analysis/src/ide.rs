@@ -17,6 +17,7 @@ mod layout;
 mod navigation;
 mod operands;
 mod portrait;
+mod reasons;
 mod refactor;
 mod reference;
 mod resources;
@@ -48,6 +49,7 @@ pub use navigation::{
     declaration, definition, highlights, linked_ranges, prepare_rename, references, rename, type_definition,
 };
 pub use portrait::{Fragments, Instruction, MachineBlock, Portrait, portrait, portraits};
+pub use reasons::{LoopCode, LoopPlace, PeakPlace, Reasons, SpilledPlace, reasons};
 pub use reference::{Page, instruction_page, pages};
 pub use resources::{
     FunctionResources, LiveRegisters, code_lenses, function_resources, inlay_hints, live_registers,

@@ -54,6 +54,11 @@ pub struct JumpTable {
 }
 
 impl JumpTable {
+    /// The indices of the branch instruction and of the targets.
+    pub fn indices(&self) -> (usize, Vec<usize>) {
+        (self.branch as usize, self.targets.iter().map(|target| *target as usize).collect())
+    }
+
     /// The size of the list in bytes.
     pub fn bytes(&self) -> u32 {
         self.targets.len() as u32 * TARGET_BYTES

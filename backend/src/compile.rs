@@ -2,6 +2,7 @@
 
 use crate::abi::{self, Known};
 use crate::assemble::JumpTable;
+use crate::explain::{self, Explanation, Kept};
 use crate::hazard;
 use crate::input::{Env, Function, SrcId, Stmt};
 use crate::ori::cfg::returning_blocks;
@@ -122,8 +123,15 @@ fn compile_with(
     compact(&mut ori);
     let limit = registers::limit(&func.launch, options);
     let statements = ori.facts.statements;
-    let Generated { registers, assembled, insts, shown } = generate(&mut ori, limit, options, session)
-        .map_err(|error| error.moved(|at| statements.original(at)))?;
+    let Generated { registers, assembled, insts, shown, explanation } =
+        generate(&mut ori, limit, options, session)
+            .map_err(|error| error.moved(|at| statements.original(at)))?;
+    let explanation = explanation.map(|mut explanation| {
+        let has_pragma = func.nounroll.everywhere || !func.nounroll.before.is_empty();
+        explanation.kept.retain(|(_, why)| has_pragma || *why != Kept::Pragma);
+        explanation.map(&|src| statements.original(src));
+        explanation
+    });
     let claims = order::Claims {
         lines: &assembled.lines,
         unrolled: &ori.facts.unrolled,
@@ -165,6 +173,7 @@ fn compile_with(
         spills: assembled.spills,
         live_registers: assembled.live_registers,
         shown,
+        explanation,
         resources: Resources {
             registers,
             stack_bytes,
@@ -291,6 +300,7 @@ pub struct Generated {
     /// The words of `assembled`, decoded to instructions.
     pub insts: Vec<sass::Inst>,
     pub shown: Vec<shown::Location>,
+    pub explanation: Option<Box<Explanation>>,
 }
 
 /// Generates machine code from legal Ori. Allocates registers in `ori` on the way. `limit` is the maximum number of
@@ -309,7 +319,10 @@ pub fn generate(
     let target = Target::of(options.sm)
         .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
     let sm = Sm(options.sm.number as u8);
-    let registers = registers::assign(ori, target, limit, options, session)?.registers;
+    let allocated = registers::assign(ori, target, limit, options, session)?;
+    let registers = allocated.allocation.registers;
+    let pressure = options.explains.then(|| explain::pressure(&allocated, limit));
+    drop(allocated);
     session.over(alloc, || text::print(ori));
     let mut code = emit::emit(ori, sm, target)?;
     ori.facts.never.clone_from(&code.facts.never);
@@ -321,9 +334,15 @@ pub fn generate(
     // This check always runs: code that reads a register too early executes, but gives wrong results.
     let insts = decode(sm, &assembled.code)?;
     session.over("assemble", String::new);
-    check_hazards(sm, &insts, &assembled.tables, session.checkpoint)?;
+    let tables: Vec<(usize, Vec<usize>)> = assembled.tables.iter().map(JumpTable::indices).collect();
+    check_hazards(sm, &insts, &tables, session.checkpoint)?;
     session.over("hazards", String::new);
-    Ok(Generated { registers, assembled, insts, shown: shown::locations(&code) })
+    let explanation = pressure.map(|(peak, spilled)| {
+        let loops = explain::loops(sm, &insts, &assembled.lines, &tables);
+        let (unrolled, kept) = (ori.facts.unrolled.clone(), ori.facts.kept.clone());
+        Box::new(Explanation { peak, spilled, loops, unrolled, kept })
+    });
+    Ok(Generated { registers, assembled, insts, shown: shown::locations(&code), explanation })
 }
 
 fn decode(sm: Sm, code: &[u128]) -> Result<Vec<sass::Inst>, CodegenError> {
@@ -339,14 +358,10 @@ fn decode(sm: Sm, code: &[u128]) -> Result<Vec<sass::Inst>, CodegenError> {
 fn check_hazards(
     sm: Sm,
     insts: &[sass::Inst],
-    tables: &[JumpTable],
+    tables: &[(usize, Vec<usize>)],
     checkpoint: &dyn Fn(),
 ) -> Result<(), CodegenError> {
-    let indices = |table: &JumpTable| {
-        (table.branch as usize, table.targets.iter().map(|target| *target as usize).collect())
-    };
-    let tables: Vec<(usize, Vec<usize>)> = tables.iter().map(indices).collect();
-    match hazard::check_alone(sm, insts, &tables, checkpoint).first() {
+    match hazard::check_alone(sm, insts, tables, checkpoint).first() {
         None => Ok(()),
         Some(hazard) => Err(CodegenError::internal(SrcId(0), "hazard", format!("{hazard:?}"))),
     }

@@ -366,6 +366,7 @@ mod tests {
             spills: vec![false; 8].into(),
             live_registers: vec![0; 8].into(),
             shown: Vec::new(),
+            explanation: None,
             resources: Resources { registers: 10, const0_bytes: base + 8, ..Default::default() },
             attributes: Attributes {
                 exits: vec![0],

@@ -595,4 +595,4 @@ impl Checker<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -67,6 +67,9 @@ impl Inlined {
         let inlined = code.inlined.iter().flatten();
         code.lines = inlined.map(|src| src.map(|src| self.own(src))).collect();
         code.attributes.locals.truncate(self.own_locals);
+        if let Some(explanation) = &mut code.explanation {
+            explanation.map(&|src| self.own(src));
+        }
     }
 
     /// Replaces a statement of an inlined body in an error by the caller's statement.

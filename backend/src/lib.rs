@@ -16,6 +16,7 @@ pub mod copies;
 pub mod cubin;
 pub mod driver;
 pub mod emit;
+pub mod explain;
 pub mod hazard;
 pub mod inline;
 pub mod input;
@@ -23,6 +24,7 @@ pub mod join;
 pub mod layout;
 pub mod legalize;
 pub mod mach;
+pub mod natural_loops;
 pub mod occupancy;
 pub mod order;
 pub mod ori;
@@ -84,6 +86,8 @@ pub struct Options {
     pub linking: Linking,
     /// `--device-debug`: the result states where PTX registers are.
     pub shows_registers: bool,
+    /// The result says why it is as it is: [`CompiledFunction::explanation`].
+    pub explains: bool,
     /// `--make-errors-visible-at-exit`: before threads end, they wait until their accesses have reported errors.
     pub errors_at_exit: bool,
     /// `--g-tensor-memory-access-check`: the operands of `tcgen05` are checked, and violations are traps.
@@ -100,6 +104,7 @@ impl Options {
             max_registers: None,
             linking: Linking::Joined,
             shows_registers: false,
+            explains: false,
             errors_at_exit: false,
             checks_tensor_memory: false,
             switches: Switches::ALL_ON,
@@ -190,6 +195,8 @@ pub struct CompiledFunction {
     /// The locations of PTX registers, if requested.
     pub shown: Vec<shown::Location>,
     pub resources: Resources,
+    /// The reasons behind the code, if requested.
+    pub explanation: Option<Box<explain::Explanation>>,
     pub attributes: Attributes,
     /// The registers that a call of the function overwrites, if its callers must know.
     pub known: Option<abi::Known>,

@@ -47,6 +47,7 @@ use draft::Draft;
 use live::Liveness;
 use rewrite::Placement;
 use spill::Spill;
+pub(crate) use spill::constants;
 
 /// The stack pointer, never given out.
 pub const STACK_POINTER: Reg = Reg { file: File::R, index: 1 };
@@ -71,6 +72,14 @@ pub struct Allocation {
     pub live: Vec<Vec<u16>>,
     /// Values of the input that did not get a register for their whole live range.
     pub spilled: Vec<Value>,
+}
+
+/// An allocation with the function that it is for.
+#[derive(Debug)]
+pub struct Allocated {
+    /// The function before allocation, to which [`Allocation::origin`] and [`Allocation::spilled`] refer.
+    pub input: Function,
+    pub allocation: Allocation,
 }
 
 /// The limits of an allocation.
@@ -122,7 +131,8 @@ pub fn allocate(
     target: &Target,
     max_registers: u32,
 ) -> Result<Allocation, CodegenError> {
-    allocate_within(func, target, Within::registers(max_registers), Switches::ALL_ON, &|| ())
+    let within = Within::registers(max_registers);
+    allocate_within(func, target, within, Switches::ALL_ON, &|| ()).map(|allocated| allocated.allocation)
 }
 
 /// As [`allocate`]; `checkpoint` is called often and cancels by unwinding.
@@ -132,14 +142,14 @@ pub fn allocate_within(
     within: Within,
     switches: Switches,
     checkpoint: &dyn Fn(),
-) -> Result<Allocation, CodegenError> {
+) -> Result<Allocated, CodegenError> {
     convention::lower_fixes(func);
-    let before = func.clone();
+    let input = func.clone();
     checkpoint();
     let allocation = run(func, target, within, switches, checkpoint)?;
-    check::check(&before, func, target, &allocation, within.registers, checkpoint)
+    check::check(&input, func, target, &allocation, within.registers, checkpoint)
         .map_err(|what| CodegenError::internal(SrcId::default(), "regalloc", what))?;
-    Ok(allocation)
+    Ok(Allocated { input, allocation })
 }
 
 fn run(

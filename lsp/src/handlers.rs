@@ -17,6 +17,7 @@ pub mod hover;
 pub mod inlay_hint;
 pub mod linked_editing_range;
 pub mod pictures;
+pub mod reasons;
 pub mod reference;
 pub mod references;
 pub mod rename;

@@ -83,6 +83,7 @@ pub async fn serve(
     .custom_method("ptx/sassDifference", Backend::sass_difference)
     .custom_method("ptx/compareTargets", Backend::compare_targets)
     .custom_method("ptx/pictures", Backend::pictures)
+    .custom_method("ptx/reasons", Backend::reasons)
     .custom_method("ptx/reference", Backend::reference)
     .finish();
     let transport = Transport::new(service, outbox.clone(), events.clone(), lanes, parent);
@@ -192,6 +193,11 @@ impl Backend {
     async fn compare_targets(&self, place: Place) -> Result<Option<serde_json::Value>> {
         let uri = place.text_document.uri.clone();
         self.read(uri, move |s| handlers::compare_targets::handle(s, &place)).await
+    }
+
+    async fn reasons(&self, place: Place) -> Result<Option<serde_json::Value>> {
+        let uri = place.text_document.uri.clone();
+        self.read(uri, move |s| handlers::reasons::handle(s, &place)).await
     }
 
     async fn pictures(&self, params: PicturesParams) -> Result<Option<serde_json::Value>> {

@@ -36,7 +36,7 @@ local ok, failure = pcall(function()
   -- Commands that need the machine code of a function say that they cannot work here.
   local notify, told = vim.notify, nil
   vim.notify = function(text) told = text end
-  for _, command in ipairs({ 'PtxSass', 'PtxTargets', 'PtxPictures', 'PtxSassDiff', 'PtxBlocks' }) do
+  for _, command in ipairs({ 'PtxSass', 'PtxTargets', 'PtxReasons', 'PtxPictures', 'PtxSassDiff', 'PtxBlocks' }) do
     told = nil
     vim.cmd[command]()
     assert(told and told:find('only in PTX files', 1, true), command .. ' says ' .. tostring(told))

@@ -12,6 +12,7 @@ use crate::compile::compile_function;
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::Hover;
 use crate::ide::fate::Fates;
+use crate::ide::reasons::View;
 use crate::ide::reference::marked_forms;
 use crate::ide::resources::{details, not_compiled, of_item};
 use crate::ide::sass::statement_sass;
@@ -147,6 +148,14 @@ fn entity(
         }
         Entity::Symbol(symbol @ (Symbol::Global(_) | Symbol::Function(_))) => {
             module_symbol(db, file, symbol, compiled)
+        }
+        Entity::Label(label) => {
+            let mut out = declaration(db, file, item, lowered.map.declaration_of(entity)?)?;
+            if compiled.is_ready(db, file, item) {
+                let found = View::of(db, file, item).and_then(|view| view.of_label(label));
+                out += &found.unwrap_or_default();
+            }
+            Some(out)
         }
         _ => declaration(db, file, item, lowered.map.declaration_of(entity)?),
     }
@@ -287,8 +296,12 @@ fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol, compiled: Code<'
             out += &readable(&signature.name);
             let place = module.function_items.get(index as usize)?;
             let item = items(db, file)[place.item as usize];
-            if let Some(found) = of_item(db, file, item, compiled.is_ready(db, file, item)) {
+            let is_ready = compiled.is_ready(db, file, item);
+            if let Some(found) = of_item(db, file, item, is_ready) {
                 let _ = write!(out, "\n{}", details(&found));
+            }
+            if let Some(view) = is_ready.then(|| View::of(db, file, item)).flatten() {
+                out += &view.of_function();
             }
             out
         }
@@ -352,6 +365,9 @@ fn instruction(
             let _ = writeln!(out, "```\n\n{}", counted(live.into(), "live register"));
             if let Some(statements) = fates(db, item).and_then(|fates| fates.taken_in(src, line_of)) {
                 let _ = writeln!(out, "\nincludes {statements}");
+            }
+            if let Some(spilled) = View::of(db, file, item).and_then(|view| view.of_statement(src)) {
+                let _ = writeln!(out, "\n{spilled}");
             }
         }
         Some(_) => {

@@ -3,8 +3,10 @@
 
 use std::ops::Range;
 
+use ptx_backend::assemble::JumpTable;
 use ptx_backend::hazard::blocks;
 use ptx_backend::input::{Operand, Stmt};
+use ptx_backend::natural_loops::{NaturalLoop, natural_loops, reverse_postorder};
 use ptx_backend::{CompiledFunction, Resources};
 use ptx_isa::fragment::{Fragment, fragments};
 use ptx_isa::{Opcode, Sm, signature};
@@ -127,10 +129,7 @@ fn machine_blocks(compiled: &CompiledFunction, sm: Sm, length: usize) -> Vec<Mac
     if code.is_empty() {
         return Vec::new();
     }
-    let targets = |table: &ptx_backend::assemble::JumpTable| {
-        (table.branch as usize, table.targets.iter().map(|&target| target as usize).collect())
-    };
-    let tables: Vec<(usize, Vec<usize>)> = compiled.tables.iter().map(targets).collect();
+    let tables: Vec<(usize, Vec<usize>)> = compiled.tables.iter().map(JumpTable::indices).collect();
     let found = blocks(&code, &tables);
     let order = reverse_postorder(&found.successors);
     let mut kept = order.clone();
@@ -147,110 +146,11 @@ fn machine_blocks(compiled: &CompiledFunction, sm: Sm, length: usize) -> Vec<Mac
             MachineBlock { instructions: found.starts[old]..end(old), successors, loops: Vec::new() }
         })
         .collect();
-    let order: Vec<usize> = order.into_iter().filter_map(number).collect();
-    mark_loops(&mut all, &order);
+    for NaturalLoop { header, blocks } in natural_loops(&found.successors, &order) {
+        let Some(header) = number(header) else { continue };
+        blocks.into_iter().filter_map(number).for_each(|block| all[block].loops.push(header));
+    }
     all
-}
-
-/// The blocks that are reachable from the first one, in reverse postorder.
-fn reverse_postorder(successors: &[Vec<usize>]) -> Vec<usize> {
-    let mut seen = vec![false; successors.len()];
-    let mut order = Vec::new();
-    let mut pending = vec![(0, 0)];
-    seen[0] = true;
-    while let Some((block, next)) = pending.last_mut() {
-        match successors[*block].get(*next) {
-            Some(&to) => {
-                *next += 1;
-                if !std::mem::replace(&mut seen[to], true) {
-                    pending.push((to, 0));
-                }
-            }
-            None => {
-                order.push(*block);
-                pending.pop();
-            }
-        }
-    }
-    order.reverse();
-    order
-}
-
-/// Finds natural loops and records them in their blocks.
-fn mark_loops(blocks: &mut [MachineBlock], order: &[usize]) {
-    let dominators = dominators(blocks, order);
-    let dominates = |above: usize, mut block: usize| loop {
-        if block == above {
-            return true;
-        }
-        match dominators[block] {
-            Some(up) if up != block => block = up,
-            _ => return false,
-        }
-    };
-    let mut predecessors = vec![Vec::new(); blocks.len()];
-    for (block, found) in blocks.iter().enumerate() {
-        found.successors.iter().for_each(|&to| predecessors[to].push(block));
-    }
-    // Outer loops come first in the order of headers.
-    for &header in order {
-        let mut pending: Vec<usize> =
-            predecessors[header].iter().copied().filter(|&latch| dominates(header, latch)).collect();
-        if pending.is_empty() {
-            continue;
-        }
-        let mut body = FxHashSet::from_iter([header]);
-        while let Some(block) = pending.pop() {
-            if body.insert(block) {
-                pending.extend(&predecessors[block]);
-            }
-        }
-        let mut body: Vec<usize> = body.into_iter().collect();
-        body.sort_unstable();
-        for block in body {
-            blocks[block].loops.push(header);
-        }
-    }
-}
-
-/// The nearest block that every path to a block passes.
-fn dominators(blocks: &[MachineBlock], order: &[usize]) -> Vec<Option<usize>> {
-    let mut place = vec![usize::MAX; blocks.len()];
-    order.iter().enumerate().for_each(|(i, &block)| place[block] = i);
-    let mut found: Vec<Option<usize>> = vec![None; blocks.len()];
-    let Some(&root) = order.first() else { return found };
-    found[root] = Some(root);
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for &block in order {
-            for &to in &blocks[block].successors {
-                if to == root || found[block].is_none() {
-                    continue;
-                }
-                let common = match found[to] {
-                    None => block,
-                    Some(old) => meet(&found, &place, old, block),
-                };
-                if found[to] != Some(common) {
-                    found[to] = Some(common);
-                    changed = true;
-                }
-            }
-        }
-    }
-    found
-}
-
-fn meet(found: &[Option<usize>], place: &[usize], mut a: usize, mut b: usize) -> usize {
-    while a != b {
-        let later = if place[a] > place[b] { &mut a } else { &mut b };
-        match found[*later] {
-            Some(up) if up != *later => *later = up,
-            _ => return *later,
-        }
-    }
-    a
 }
 
 /// The fragments of each kind of instruction in a body.
@@ -287,24 +187,6 @@ fn layouts(db: &dyn Db, item: Item<'_>) -> Vec<Fragments> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn blocks_of(successors: &[&[usize]]) -> Vec<MachineBlock> {
-        let block =
-            |to: &&[usize]| MachineBlock { instructions: 0..1, successors: to.to_vec(), loops: Vec::new() };
-        successors.iter().map(block).collect()
-    }
-
-    #[test]
-    fn loops_in_loops() {
-        // 0 → 1 (outer) → 2 (inner, to itself) → 3 → 1 or 4.
-        let successors: [&[usize]; 5] = [&[1], &[2], &[2, 3], &[1, 4], &[]];
-        let mut blocks = blocks_of(&successors);
-        let order = reverse_postorder(&blocks.iter().map(|b| b.successors.clone()).collect::<Vec<_>>());
-        mark_loops(&mut blocks, &order);
-        let loops: Vec<&[usize]> = blocks.iter().map(|block| &block.loops[..]).collect();
-        let expected: [&[usize]; 5] = [&[], &[1], &[1, 2], &[1], &[]];
-        assert_eq!(loops, expected);
-    }
 
     #[test]
     fn a_portrait_of_a_loop() {

@@ -21,6 +21,7 @@ macro_rules! named {
 
         impl $name {
             const NAMES: &'static [(&'static str, $name)] = &[$(($text, $name::$variant)),*];
+            pub const ALL: &'static [$name] = &[$($name::$variant),*];
             pub const COUNT: usize = Self::NAMES.len();
 
             fn named(name: &str) -> Option<$name> {
@@ -195,6 +196,23 @@ pub fn rate(sm: Sm, inst: &Inst) -> Rate {
         return Rate { busy: [Some((Pipe::Tensor, clocks.max(1) as u32)), None], result: None };
     }
     TABLE.rates[column(sm)].get(usize::from(inst.form.0)).copied().unwrap_or_default()
+}
+
+/// The latency of an exchange between lanes, a texture access or an operation on a barrier object. It uses the queue of
+/// memory instructions, but its time does not depend on memory. `None` for other instructions.
+pub fn exchange(sm: Sm, inst: &Inst) -> Option<u32> {
+    let of = match inst.form().mnemonic {
+        "LDGSTS" => return None,
+        "MATCH" => Figure::Match,
+        "SYNCS" | "ARRIVES" => Figure::Object,
+        "SHFL" | "MOVM" | "B2R" | "QSPC" => Figure::Shared,
+        _ => match inst.class(sm) {
+            Class::Texture => Figure::Texture,
+            Class::Async if !inst.is_group_product() => Figure::Object,
+            _ => return None,
+        },
+    };
+    Some(figure(sm, of))
 }
 
 /// For a matrix product: the figure for 2,048 multiply-adds, and how many multiply-adds a warp's part has.

@@ -17,7 +17,7 @@ fn code(lines: &[&str]) -> Vec<Inst> {
     code_of(SM, lines)
 }
 
-fn code_of(sm: Sm, lines: &[&str]) -> Vec<Inst> {
+pub(crate) fn code_of(sm: Sm, lines: &[&str]) -> Vec<Inst> {
     lines
         .iter()
         .enumerate()

@@ -18,6 +18,7 @@
 use crate::Linking;
 use crate::abi;
 use crate::copies::{Statements, Unrolled};
+use crate::explain::Kept;
 use crate::input::SrcId;
 use crate::ori::op::{JumpTable, Op, Routine};
 use crate::target::Target;
@@ -184,6 +185,8 @@ pub struct Facts {
     pub statements: Statements,
     /// The loops that were unrolled, in the order of unrolling.
     pub unrolled: Vec<Unrolled>,
+    /// The branches that end or repeat an iteration of the loops that were not, and why.
+    pub kept: Vec<(SrcId, Kept)>,
     /// The registers that the function preserves, unless it is private.
     pub preserved: abi::Preserved,
     /// The callers are compiled later and know the registers that the function overwrites.

@@ -44,6 +44,8 @@ mod tests;
 
 use crate::CodegenError;
 use crate::copies::Piece;
+use crate::explain::Kept;
+use crate::input::SrcId;
 use crate::ori::analyses::Analyses;
 use crate::ori::defs::for_each_use;
 use crate::ori::ir::{BlockId, Function, Inst, Value};
@@ -51,6 +53,7 @@ use crate::ori::loops::LoopId;
 use crate::phases::{Change, Context};
 use crate::target::Target;
 use counted::Counted;
+use std::collections::BTreeMap;
 
 /// The numbers of iterations of the pieces if the trip count is not known. The last piece is the original loop.
 const PIECES: [Piece; 3] = [
@@ -83,11 +86,12 @@ const ROUNDS: u32 = 3;
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let Some(target) = Target::nearest(context.sm) else { return Ok(Change::Nothing) };
     let mut added = 0;
+    let mut kept = BTreeMap::new();
     let mut change = Change::Nothing;
     for round in 0..ROUNDS {
         let own = Analyses::default();
         let analyses = if round == 0 { context.analyses } else { &own };
-        let chosen = choose(func, analyses, target, &mut added);
+        let chosen = choose(func, analyses, target, round, &mut added, &mut kept);
         if chosen.is_empty() {
             break;
         }
@@ -105,15 +109,18 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
             counted.unroll(func, pieces, entry, after, round);
         }
     }
+    func.facts.kept = kept.into_values().collect();
     Ok(change)
 }
 
-/// The innermost loops that are unrolled, and the pieces of each.
+/// The innermost loops that are unrolled, and the pieces of each. `kept` gets the reasons for the others, by header.
 fn choose(
     func: &Function,
     analyses: &Analyses,
     target: &Target,
+    round: u32,
     added: &mut usize,
+    kept: &mut BTreeMap<BlockId, (SrcId, Kept)>,
 ) -> Vec<(Counted, Vec<Piece>)> {
     let (cfg, loops) = (analyses.cfg(func), analyses.loops(func));
     let mut inner = vec![true; loops.loops.len()];
@@ -123,24 +130,40 @@ fn choose(
         }
     }
     let mut chosen = Vec::new();
-    if !loops.loops.iter().zip(&inner).any(|(one, inner)| *inner && func.block(one.header).may_unroll) {
-        return chosen;
-    }
-    let (tree, defs) = (analyses.dominators(func), analyses.defs(func));
-    for (i, one) in loops.loops.iter().enumerate().filter(|(i, _)| inner[*i]) {
-        if !func.block(one.header).may_unroll {
-            continue;
-        }
-        let mut body = loops.blocks_outside(LoopId(i as u32), |_| false);
-        body.sort_unstable_by_key(|b| cfg.place(*b));
-        let Some(counted) = Counted::of(func, cfg, tree, defs, target, body) else { continue };
-        let agree = || !analyses.divergence(func).branch_diverges(counted.last());
-        let Some(pieces) = counted.pieces(func, agree) else { continue };
-        let iterations: u32 = pieces.iter().map(|piece| piece.iterations).sum();
-        let more = counted.size(func) * iterations as usize;
-        if *added + more <= MOST_ADDED {
-            *added += more;
-            chosen.push((counted, pieces));
+    for (i, one) in loops.loops.iter().enumerate() {
+        let may_unroll = func.block(one.header).may_unroll;
+        let found = match () {
+            // After the first round, the remains of unrolled loops are among these.
+            () if !may_unroll && round > 0 => continue,
+            () if !may_unroll => Err(Kept::Pragma),
+            () if !inner[i] => Err(Kept::Outer),
+            () => {
+                let mut body = loops.blocks_outside(LoopId(i as u32), |_| false);
+                body.sort_unstable_by_key(|b| cfg.place(*b));
+                let tree = analyses.dominators(func);
+                Counted::of(func, cfg, tree, analyses.defs(func), target, body).and_then(|counted| {
+                    let agree = || !analyses.divergence(func).branch_diverges(counted.last());
+                    let pieces = counted.pieces(func, agree)?;
+                    let iterations: u32 = pieces.iter().map(|piece| piece.iterations).sum();
+                    let more = counted.size(func) * iterations as usize;
+                    if *added + more > MOST_ADDED {
+                        return Err(Kept::Growth);
+                    }
+                    *added += more;
+                    Ok((counted, pieces))
+                })
+            }
+        };
+        match found {
+            Ok(found) => {
+                kept.remove(&one.header);
+                chosen.push(found);
+            }
+            Err(why) => {
+                let ends = cfg.preds(one.header).iter().filter(|end| loops.contains(LoopId(i as u32), **end));
+                let last = ends.max_by_key(|end| cfg.place(**end)).unwrap_or(&one.header);
+                kept.insert(one.header, (func.block(*last).term_src, why));
+            }
         }
     }
     chosen

@@ -56,7 +56,7 @@ pub(crate) fn spill(
     reach: u32,
     remakes: bool,
 ) -> Vec<Value> {
-    let constants = if remakes { constants(draft) } else { vec![None; draft.func.values.len()] };
+    let constants = if remakes { constants(draft.func) } else { vec![None; draft.func.values.len()] };
     let mut homes: Vec<Option<Home>> = vec![None; spills.len()];
     let mut shadows = Vec::new();
     let frame_start = draft.func.frame.local_bytes.next_multiple_of(16);
@@ -184,10 +184,10 @@ pub(crate) fn traffic(draft: &Draft<'_>) -> (u32, u32) {
 }
 
 /// For each value, the constant that it always is, if one move can load it again.
-fn constants(draft: &Draft<'_>) -> Vec<Option<Src>> {
-    let mut result = vec![None; draft.func.values.len()];
-    for &b in &draft.func.layout {
-        for inst in &draft.func.block(b).insts {
+pub(crate) fn constants(func: &Function) -> Vec<Option<Src>> {
+    let mut result = vec![None; func.values.len()];
+    for &b in &func.layout {
+        for inst in &func.block(b).insts {
             let constant = |s: &Src| matches!(s.kind, SrcKind::Imm(_) | SrcKind::Const(_) | SrcKind::Zero);
             if let (Op::Mov | Op::Umov | Op::Copy | Op::Uldc { .. }, [src], [Dst::Value(v)], true) =
                 (inst.op, &inst.srcs[..], &inst.dsts[..], inst.guard.is_true())

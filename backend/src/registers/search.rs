@@ -6,7 +6,7 @@ use crate::occupancy::warps_with;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{Function, Value};
 use crate::regalloc::counts::Counts;
-use crate::regalloc::{self, Allocation, Within};
+use crate::regalloc::{self, Allocated, Within};
 use crate::remat;
 use crate::sched::pre::{Order, Plans};
 use crate::session::Session;
@@ -44,7 +44,7 @@ pub(crate) fn assign(
     limit: u32,
     options: &Options,
     session: &Session<'_>,
-) -> Result<Allocation, CodegenError> {
+) -> Result<Allocated, CodegenError> {
     let checkpoint = session.checkpoint;
     let switches = options.switches;
     if options.opt_level == 0 || !switches.takes(Step::PreSched) {
@@ -91,7 +91,7 @@ impl Setting<'_> {
         func: &mut Function,
         order: &Order,
         within: Within,
-    ) -> Result<Allocation, CodegenError> {
+    ) -> Result<Allocated, CodegenError> {
         order.apply(func);
         let result = regalloc::allocate_within(func, self.target, within, self.switches, self.checkpoint);
         // Another order may avoid the error. Its result would be correct, but it must not hide the defect from tests.
@@ -101,7 +101,7 @@ impl Setting<'_> {
 }
 
 /// An allocated function.
-type Found = (Function, Allocation);
+type Found = (Function, Allocated);
 
 /// A function without an order, and the orders of it that have been tried.
 struct Source {
@@ -158,7 +158,7 @@ struct Search<'a> {
     setting: Setting<'a>,
     /// The function with the best result.
     func: &'a mut Function,
-    best: Result<Allocation, CodegenError>,
+    best: Result<Allocated, CodegenError>,
     /// The function that has that result in some order.
     source: Source,
     /// The number of registers that the first order of the source was made for.
@@ -171,20 +171,20 @@ impl Search<'_> {
         self.func.frame.spill_stores + self.func.frame.spill_loads
     }
 
-    fn keep(&mut self, (func, allocation): Found) {
+    fn keep(&mut self, (func, allocated): Found) {
         *self.func = func;
-        self.best = Ok(allocation);
+        self.best = Ok(allocated);
     }
 
     /// Recomputes spilled values: first together with values that are live where the pressure is high.
     fn recompute_spilled(&mut self) {
         let limit = self.setting.limit;
         let mut crowding = true;
-        while let Ok(Allocation { spilled, .. }) = &self.best
+        while let Ok(Allocated { allocation, .. }) = &self.best
             && self.traffic() > 0
             && self.setting.switches.takes(Step::Remat)
         {
-            let mut values = spilled.clone();
+            let mut values = allocation.spilled.clone();
             if crowding {
                 values.extend(remat::crowding(&self.source.unordered, limit.saturating_sub(UNSURE)));
             }
@@ -224,7 +224,7 @@ impl Search<'_> {
     /// than with those.
     fn fewer(&self, least: u32) -> Option<(u32, u32)> {
         let warps = |registers: u32| warps_with(registers).min(self.setting.target.limits.warps);
-        let registers = self.best.as_ref().ok()?.registers;
+        let registers = self.best.as_ref().ok()?.allocation.registers;
         let fewer = (least..registers).rev().find(|&fewer| warps(fewer) > warps(registers))?;
         Some((registers, fewer))
     }
@@ -242,7 +242,7 @@ impl Search<'_> {
         let idle = remat::idle(&self.source.unordered, free.saturating_sub(UNSURE), registers - most);
         let within = Within { registers: most, traffic: 0 };
         let remade = self.source.remade(&self.setting, &idle, usize::MAX, self.setting.limit, within);
-        if let Some((found, source)) = remade.filter(|(found, _)| found.1.registers <= most) {
+        if let Some((found, source)) = remade.filter(|(found, _)| found.1.allocation.registers <= most) {
             self.keep(found);
             self.meant = source.tried.last().map_or(self.meant, Order::meant);
             self.source = source;
@@ -258,7 +258,7 @@ impl Search<'_> {
         }
         let less = Within { registers: most, traffic: self.traffic() };
         let found = self.source.again(&self.setting, self.meant.saturating_sub(FEWER), less);
-        if let Some(found) = found.filter(|(_, allocation)| allocation.registers <= most) {
+        if let Some(found) = found.filter(|(_, allocated)| allocated.allocation.registers <= most) {
             self.keep(found);
         }
     }
@@ -275,7 +275,7 @@ impl Search<'_> {
         let longest = length(unordered) * (PER_ADDED + 1) / PER_ADDED;
         let within = Within { registers: most, traffic: 0 };
         let remade = self.source.remade(&self.setting, &values, longest, most, within);
-        if let Some((found, _)) = remade.filter(|(found, _)| found.1.registers <= most) {
+        if let Some((found, _)) = remade.filter(|(found, _)| found.1.allocation.registers <= most) {
             self.keep(found);
         }
     }
@@ -326,7 +326,7 @@ mod tests {
         let options = Options { switches, ..Options::new(Sm::new(80)) };
         let target = Target::of(options.sm).expect("a target");
         let assigned = assign(&mut func, target, MAX_REGISTERS, &options, &Session::default());
-        assigned.expect("allocates").registers
+        assigned.expect("allocates").allocation.registers
     }
 
     #[test]

@@ -6,11 +6,11 @@ import { Differences } from './difference';
 import { Pages } from './explain';
 import { Images } from './images';
 import { MachineCode } from './machine';
+import { showPage } from './page';
 import { Pictures } from './pictures';
 import { Reference } from './reference';
 import { SassView, SCHEME } from './sass';
 import { Server } from './server';
-import { compareTargets } from './targets';
 
 /** A position of the protocol. */
 interface Position {
@@ -49,7 +49,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
         vscode.commands.registerCommand('ptx.showReferences', showReferences),
         vscode.commands.registerCommand('ptx.compareSaved', () => differences.withSaved()),
         vscode.commands.registerCommand('ptx.compareSass', () => differences.choose()),
-        vscode.commands.registerCommand('ptx.compareTargets', () => compareTargets(running, view, pages)),
+        vscode.commands.registerCommand('ptx.compareTargets', () => showPage(running, view, pages, 'ptx/compareTargets')),
+        vscode.commands.registerCommand('ptx.reasons', () => showPage(running, view, pages, 'ptx/reasons')),
         vscode.commands.registerCommand('ptx.pictures', () => pictures.show()),
         vscode.commands.registerCommand('ptx.savePictures', () => pictures.save()),
         vscode.commands.registerCommand('ptx.restart', () => running.restart()),

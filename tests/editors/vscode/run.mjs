@@ -354,6 +354,16 @@ const parts = {
             saw('targets in a table');
             await w.quick('>View: Close All Editors', 'View: Close All Editors');
 
+            // Another page says what limits its loops.
+            await w.open('attention.ptx', 'ld.param');
+            await w.go(body, 6);
+            const explain = 'Explain Registers and Loops of This Function';
+            await w.quick(`>PTX: ${explain}`, explain);
+            await w.inside('In a warp alone');
+            await w.picture('vscode-reasons');
+            saw('reasons for registers and the time of loops');
+            await w.quick('>View: Close All Editors', 'View: Close All Editors');
+
             // The panel shows pictures of the kernel.
             await w.open('attention.ptx', 'ld.param');
             await w.go(body, 6);

@@ -224,3 +224,22 @@ async fn live_registers_of_each_line_on_request() {
     assert_eq!(label(moved.expect("a hint")), format!("was: {}", label(store)));
     client.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn registers_and_loops_are_explained() {
+    let mut client = started().await;
+    let found = client.request("ptx/reasons", at("fma.rn")).await.unwrap();
+    let markdown = found["markdown"].as_str().unwrap();
+    assert!(markdown.contains("are live, before"), "{found}");
+    // The statements of the peak are in the text, and compute all of its registers.
+    let live = found["peak"]["live"].as_array().unwrap();
+    let sum: u64 = live.iter().filter_map(|one| one["registers"].as_u64()).sum();
+    assert_eq!(Some(sum), found["peak"]["registers"].as_u64());
+    let is_instruction = |one: &Value| {
+        let line = one["range"]["start"]["line"].as_u64().unwrap() as usize;
+        KERNEL.lines().nth(line).is_some_and(|line| line.trim_end().ends_with(';'))
+    };
+    assert!(live.iter().all(is_instruction), "{found}");
+    assert_eq!(found["spilled"], json!([]));
+    client.stop().await;
+}

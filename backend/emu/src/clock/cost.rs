@@ -2,7 +2,7 @@
 
 use crate::machine::counted_wait;
 use ptx_backend::hazard::waits;
-use sass::rate::{Figure, Pipe, figure, rate};
+use sass::rate::{Figure, Pipe, exchange, figure, rate};
 use sass::{Class, Field, Inst, RegFile, Role, Sm};
 
 #[derive(Clone, Debug)]
@@ -125,7 +125,6 @@ fn constant(inst: &Inst) -> Option<Constant> {
 fn what(sm: Sm, inst: &Inst, result: Option<u32>) -> What {
     let of = |name| figure(sm, name);
     let form = inst.form();
-    let exchange = |cycles| access(sm, inst, AccessKind::Exchange(cycles));
     match form.mnemonic {
         "LDGSTS" => access(sm, inst, AccessKind::Copy),
         "CCTL" if form.name.starts_with("CCTL.IVALL") => What::Invalidates,
@@ -144,16 +143,12 @@ fn what(sm: Sm, inst: &Inst, result: Option<u32>) -> What {
             .into(),
         ),
         "NANOSLEEP" | "YIELD" => What::Holds(of(Figure::Pause).into()),
-        "MATCH" => exchange(of(Figure::Match)),
-        "SYNCS" | "ARRIVES" => exchange(of(Figure::Object)),
-        "SHFL" | "MOVM" | "B2R" | "QSPC" => exchange(of(Figure::Shared)),
+        _ if let Some(cycles) = exchange(sm, inst) => access(sm, inst, AccessKind::Exchange(cycles)),
         _ => match inst.class(sm) {
             Class::Load => access(sm, inst, AccessKind::Load),
             Class::Store => access(sm, inst, AccessKind::Store),
             Class::Atomic if matches!(form.mnemonic, "RED" | "REDG") => access(sm, inst, AccessKind::Store),
             Class::Atomic => access(sm, inst, AccessKind::Atomic),
-            Class::Texture => exchange(of(Figure::Texture)),
-            Class::Async => exchange(of(Figure::Object)),
             _ => What::Computes(result.unwrap_or(0).into()),
         },
     }

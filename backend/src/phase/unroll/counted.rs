@@ -6,6 +6,7 @@ use super::{
     MOST_DIVIDED, MOST_STRAIGHT, PIECES, STRAIGHT_GAIN,
 };
 use crate::copies::Piece;
+use crate::explain::Kept;
 use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
 use crate::ori::defs::Defs;
@@ -54,27 +55,27 @@ impl Counted {
         defs: &Defs,
         target: &Target,
         body: Vec<BlockId>,
-    ) -> Option<Counted> {
-        // The entries are those of the header's phis.
-        func.block(*body.first()?).phis.first()?;
-        let (cond, goes_on) = only_test(func, cfg, &body)?;
-        if !body.iter().flat_map(|&b| &func.block(b).insts).all(|inst| can_copy(func, inst, target)) {
-            return None;
+    ) -> Result<Counted, Kept> {
+        let (cond, goes_on) = only_test(func, cfg, &body).ok_or(Kept::Exits)?;
+        let mut insts = body.iter().flat_map(|&b| &func.block(b).insts);
+        if let Some(inst) = insts.find(|inst| !can_copy(func, inst, target)) {
+            return Err(Kept::NotCopied(inst.src));
         }
         let convergent = acts_together(func, tree, &body)?;
+        // The entries are those of the header's phis.
+        if body.first().is_none_or(|&header| func.block(header).phis.is_empty()) {
+            return Err(Kept::Uncounted);
+        }
         let induction = Induction::of(func, defs, &body, cond, goes_on);
         let known = Known::of(func, defs, &body);
         let iterations = match &induction {
             Some(induction) => induction.iterations(func, &body),
             None => known.iterations(func, &body, cond, goes_on, MOST_STRAIGHT),
         };
-        (induction.is_some() || iterations.is_some()).then_some(Counted {
-            body,
-            induction,
-            known,
-            iterations,
-            convergent,
-        })
+        if induction.is_none() && iterations.is_none() {
+            return Err(Kept::Uncounted);
+        }
+        Ok(Counted { body, induction, known, iterations, convergent })
     }
 
     pub(super) fn header(&self) -> BlockId {
@@ -197,9 +198,8 @@ impl Counted {
         }
     }
 
-    /// The pieces of the unrolled loop; `None` if unrolling does not pay. `agree` tells whether the threads of a warp
-    /// leave together.
-    pub(super) fn pieces(&self, func: &Function, agree: impl Fn() -> bool) -> Option<Vec<Piece>> {
+    /// The pieces of the unrolled loop, or why it stays. `agree` tells whether the threads of a warp leave together.
+    pub(super) fn pieces(&self, func: &Function, agree: impl Fn() -> bool) -> Result<Vec<Piece>, Kept> {
         let size = self.size(func);
         let pieces = match self.iterations {
             Some(all) if all <= MOST_STRAIGHT && self.is_worth_straight(func, all) => {
@@ -211,17 +211,33 @@ impl Counted {
             {
                 vec![Piece { iterations, repeats: true }]
             }
-            // ptxas keeps other loops whose test reads the variable before the step.
-            _ if self.induction.as_ref().is_some_and(|by| by.offset == by.step as u32)
-                && self.cost(func) <= self.most_cost(func)
-                && (!self.is_kept_together(func) && !self.returns_loads(func) || agree()) =>
-            {
+            all => {
+                self.may_be_divided(func, all, agree)?;
                 PIECES.to_vec()
             }
-            _ => return None,
         };
-        let most = pieces.iter().map(|piece| piece.iterations).sum::<u32>().checked_mul(self.copies(func))?;
-        func.facts.statements.allow(most).then_some(pieces)
+        let most = pieces.iter().map(|piece| piece.iterations).sum::<u32>().checked_mul(self.copies(func));
+        let is_numbered = most.is_some_and(|most| func.facts.statements.allow(most));
+        is_numbered.then_some(pieces).ok_or(Kept::Growth)
+    }
+
+    /// Why the loop is not divided into [`PIECES`].
+    fn may_be_divided(
+        &self,
+        func: &Function,
+        iterations: Option<u32>,
+        agree: impl Fn() -> bool,
+    ) -> Result<(), Kept> {
+        let (cost, most) = (self.cost(func), self.most_cost(func));
+        match (&self.induction, iterations) {
+            (None, Some(iterations)) => Err(Kept::Long { iterations }),
+            (None, None) => Err(Kept::Uncounted),
+            // ptxas keeps such loops.
+            (Some(by), _) if by.offset != by.step as u32 => Err(Kept::TestsBeforeStep),
+            _ if cost > most => Err(Kept::Cost { cost: cost as u32, most: most as u32 }),
+            _ if (self.is_kept_together(func) || self.returns_loads(func)) && !agree() => Err(Kept::Apart),
+            _ => Ok(()),
+        }
     }
 
     /// The maximum number of copies of its statements.
@@ -362,20 +378,20 @@ fn can_copy(func: &Function, inst: &Inst, target: &Target) -> bool {
     !stays && inst.defs().all(is_plain)
 }
 
-/// Whether threads execute operations of the loop together; `None` if copying could separate them. Threads may execute
+/// Whether threads execute operations of the loop together. Fails if copying could separate them: threads may execute
 /// an operation together in different iterations, unless each of them executes it in every iteration.
-fn acts_together(func: &Function, tree: &Tree, body: &[BlockId]) -> Option<bool> {
-    let last = *body.last()?;
+fn acts_together(func: &Function, tree: &Tree, body: &[BlockId]) -> Result<bool, Kept> {
+    let Some(&last) = body.last() else { return Err(Kept::Exits) };
     let mut any = false;
     for &b in body {
         for inst in func.block(b).insts.iter().filter(|inst| facts(&inst.op).convergent) {
             if !inst.guard.is_true() || !(b == last || tree.dominates(b, last)) {
-                return None;
+                return Err(Kept::Together(inst.src));
             }
             any = true;
         }
     }
-    Some(any)
+    Ok(any)
 }
 
 fn is_made_in(func: &Function, defs: &Defs, body: &[BlockId], v: Value) -> bool {

@@ -74,13 +74,23 @@ function M.difference(with)
   end)
 end
 
--- Shows the resources that the function uses on each target.
-function M.targets()
-  ask.here('ptx/compareTargets', {}, function(answer)
+-- Shows a page of Markdown about the function.
+local function page(request, name)
+  ask.here(request, {}, function(answer)
     vim.cmd('botright 20split')
-    vim.api.nvim_win_set_buf(0, scratch('ptx-targets://' .. answer['function'], answer.markdown, 'markdown'))
+    vim.api.nvim_win_set_buf(0, scratch(name .. answer['function'], answer.markdown, 'markdown'))
     vim.wo.wrap = false
   end)
+end
+
+-- Shows the resources that the function uses on each target.
+function M.targets()
+  page('ptx/compareTargets', 'ptx-targets://')
+end
+
+-- Explains the registers, spills and loops of the function.
+function M.reasons()
+  page('ptx/reasons', 'ptx-reasons://')
 end
 
 -- Lists the blocks of the control flow of the function; <CR> goes to the first line of one.

@@ -15,7 +15,7 @@ const OF_DOCUMENT: [&str; 8] = [
     "textDocument/formatting",
 ];
 
-const OF_PLACE: [&str; 11] = [
+const OF_PLACE: [&str; 12] = [
     "textDocument/hover",
     "textDocument/completion",
     "textDocument/signatureHelp",
@@ -27,6 +27,7 @@ const OF_PLACE: [&str; 11] = [
     "textDocument/linkedEditingRange",
     "textDocument/prepareCallHierarchy",
     "ptx/pictures",
+    "ptx/reasons",
 ];
 
 const OF_RANGE: [&str; 4] = [

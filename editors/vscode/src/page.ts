@@ -1,16 +1,17 @@
-// Shows a page with the resources that a function uses on each target.
+// Shows a page about the function whose code is shown or which is under the cursor.
 
 import { Pages } from './explain';
 import { notInside, SassView } from './sass';
 import { Server } from './server';
 
-export async function compareTargets(server: Server, view: SassView, pages: Pages): Promise<void> {
+/** Asks the server with a request that is answered by Markdown. */
+export async function showPage(server: Server, view: SassView, pages: Pages, request: string): Promise<void> {
     if (!server.client) {
         server.missing();
         return;
     }
     const place = view.place();
-    const answer = place && await server.client.sendRequest<{ function: string; markdown: string } | null>('ptx/compareTargets', {
+    const answer = place && await server.client.sendRequest<{ function: string; markdown: string } | null>(request, {
         textDocument: { uri: place.source.toString() },
         ...place.place,
     });
