@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ptx_backend::explain::{Explanation, Kept, Live, Loop, Spilled};
-use ptx_backend::input::{Function, LabelId, Operand, SrcId, Stmt};
+use ptx_backend::input::{Function, Instr, LabelId, Operand, SrcId, Stmt};
 use ptx_backend::target::MAX_REGISTERS;
 use ptx_backend::{CompiledFunction, copies::Unrolled};
 use rustc_hash::FxHashMap;
@@ -97,16 +97,16 @@ pub fn reasons(db: &Database, file: SourceFile, name: &str) -> Option<Reasons> {
         let Spilled { of, registers, at, needed, available } = *spilled;
         Some(SpilledPlace { of: place(of)?, registers, at: place(at)?, needed, available })
     });
-    let loops = view.spans().iter().filter_map(|span| {
-        let code = view.machine_loops(span.label).first().map(|found| LoopCode {
+    let loops = view.loops().iter().filter_map(|one| {
+        let code = one.code.first().map(|found| LoopCode {
             instructions: found.instructions,
             cycles: found.cycles,
             waits: found.waits.iter().filter_map(|wait| Some((place(wait.of)?, wait.cycles))).collect(),
             unit: found.busiest.0.to_string(),
             unit_cycles: found.busiest.1,
         });
-        let label = view.label(span.label)? + item.offset(db);
-        Some(LoopPlace { label, markdown: view.of_label(span.label)?, code })
+        let label = view.label(one.label)? + item.offset(db);
+        Some(LoopPlace { label, markdown: view.of_loop(one)?, code })
     });
     let loops: Vec<LoopPlace> = loops.collect();
     let mut markdown = format!("# `{name}`\n{}", view.of_function());
@@ -118,11 +118,13 @@ pub fn reasons(db: &Database, file: SourceFile, name: &str) -> Option<Reasons> {
     Some(Reasons { function: name.to_owned(), peak, spilled: spilled.collect(), loops, markdown })
 }
 
-/// A loop of the text: from a label to the last branch back to it.
-struct Span {
+/// A loop of the text, and what the compiler says of it.
+struct TextLoop<'a> {
     label: LabelId,
-    first: SrcId,
-    last: SrcId,
+    /// The innermost loops of the machine code that belong to it, the longest first.
+    code: Vec<&'a Loop>,
+    unrolled: Option<&'a Unrolled>,
+    kept: Option<Kept>,
 }
 
 /// A compiled function with its reasons.
@@ -133,7 +135,7 @@ pub(super) struct View<'a> {
     compiled: &'a CompiledFunction,
     why: &'a Explanation,
     input: &'a Function,
-    spans: OnceCell<Vec<Span>>,
+    loops: OnceCell<Vec<TextLoop<'a>>>,
 }
 
 impl<'a> View<'a> {
@@ -141,11 +143,26 @@ impl<'a> View<'a> {
         let compiled = compile_function(db, item).as_deref()?.as_ref().ok()?;
         let why = compiled.explanation.as_deref()?;
         let input = function(db, item).as_ref()?;
-        Some(View { db, file, item, compiled, why, input, spans: OnceCell::new() })
+        Some(View { db, file, item, compiled, why, input, loops: OnceCell::new() })
     }
 
-    fn spans(&self) -> &[Span] {
-        self.spans.get_or_init(|| spans(self.input))
+    /// The loops of the text in its order.
+    fn loops(&self) -> &[TextLoop<'a>] {
+        self.loops.get_or_init(|| {
+            let (mut loops, around) = text_loops(self.input);
+            let place = |branch: &SrcId| around.get(branch).copied();
+            for one in &self.why.loops {
+                place(&one.branch).into_iter().for_each(|i| loops[i].code.push(one));
+            }
+            for one in &self.why.unrolled {
+                place(&one.branch).into_iter().for_each(|i| _ = loops[i].unrolled.get_or_insert(one));
+            }
+            for (branch, why) in &self.why.kept {
+                place(branch).into_iter().for_each(|i| _ = loops[i].kept.get_or_insert(*why));
+            }
+            loops.iter_mut().for_each(|one| one.code.sort_by_key(|code| Reverse(code.instructions)));
+            loops
+        })
     }
 
     /// Where a label is defined.
@@ -280,34 +297,20 @@ impl<'a> View<'a> {
         Some(format!("The result is spilled: {}.", self.reason(spilled)))
     }
 
-    /// The innermost loop of the text around a branch.
-    fn label_around(&self, branch: SrcId) -> Option<LabelId> {
-        // The code of inlined functions belongs to their calls.
-        let is_branch = self.name(branch).starts_with("br");
-        let around = self.spans().iter().filter(|span| (span.first..=span.last).contains(&branch));
-        around.min_by_key(|span| span.last.0 - span.first.0).filter(|_| is_branch).map(|span| span.label)
-    }
-
-    /// The innermost loops of the machine code that belong to a loop of the text, the longest first.
-    fn machine_loops(&self, label: LabelId) -> Vec<&'a Loop> {
-        let own = |found: &&Loop| self.label_around(found.branch) == Some(label);
-        let mut found: Vec<&Loop> = self.why.loops.iter().filter(own).collect();
-        found.sort_by_key(|found| Reverse(found.instructions));
-        found
-    }
-
     /// What limits the loop that begins at a label, as Markdown.
     pub(super) fn of_label(&self, label: LabelId) -> Option<String> {
-        let unrolled = self.why.unrolled.iter().find(|one| self.label_around(one.branch) == Some(label));
-        let kept = self.why.kept.iter().find(|(branch, _)| self.label_around(*branch) == Some(label));
+        self.of_loop(self.loops().iter().find(|one| one.label == label)?)
+    }
+
+    fn of_loop(&self, one: &TextLoop<'_>) -> Option<String> {
         let mut out = String::new();
-        if let Some(found) = self.machine_loops(label).first() {
-            self.describe(found, unrolled, &mut out);
+        if let Some(found) = one.code.first() {
+            self.describe(found, one.unrolled, &mut out);
         }
-        match (unrolled, kept) {
+        match (one.unrolled, one.kept) {
             (Some(one), _) => out.push_str(&unrolled_in_words(one)),
-            (None, Some((_, Kept::Outer))) if !out.is_empty() => {}
-            (None, Some((_, why))) => {
+            (None, Some(Kept::Outer)) if !out.is_empty() => {}
+            (None, Some(why)) => {
                 let at = why.statement().map(|at| format!(" ({})", self.statement(at))).unwrap_or_default();
                 let _ = writeln!(out, "\nNot unrolled: {why}{at}.");
             }
@@ -357,30 +360,52 @@ fn unrolled_in_words(unrolled: &Unrolled) -> String {
     }
 }
 
-/// The loops of the text.
-fn spans(function: &Function) -> Vec<Span> {
-    let mut first: FxHashMap<LabelId, SrcId> = FxHashMap::default();
-    let mut found: Vec<Span> = Vec::new();
-    let mut labels = Vec::new();
+/// The loops of the text: from a label to the last branch back to it. And for each branch the index of the innermost
+/// loop around it. The code of inlined functions belongs to their calls, so it is in none of these.
+fn text_loops<'a>(function: &Function) -> (Vec<TextLoop<'a>>, FxHashMap<SrcId, usize>) {
+    let mut starts: FxHashMap<LabelId, usize> = FxHashMap::default();
+    let mut ends: Vec<Option<SrcId>> = Vec::new();
     for statement in &function.body {
-        let instr = match statement {
+        match statement {
             Stmt::Label(label) => {
-                labels.push(*label);
-                continue;
+                starts.insert(*label, ends.len());
+                ends.push(None);
             }
-            Stmt::Instr(instr) => instr,
-        };
-        first.extend(labels.drain(..).map(|label| (label, instr.src)));
-        for operand in &instr.operands {
-            let Operand::Label(label) = operand else { continue };
-            let Some(&start) = first.get(label) else { continue };
-            match found.iter_mut().find(|span| span.label == *label) {
-                Some(span) => span.last = instr.src,
-                None => found.push(Span { label: *label, first: start, last: instr.src }),
+            Stmt::Instr(instr) => {
+                let back = targets(instr).filter_map(|label| starts.get(&label));
+                back.for_each(|&start| ends[start] = Some(instr.src));
             }
         }
     }
-    found
+    let (mut loops, mut around) = (Vec::new(), FxHashMap::default());
+    // The loops that may still be open, with their ends.
+    let mut open: Vec<(usize, SrcId)> = Vec::new();
+    for statement in &function.body {
+        match statement {
+            Stmt::Label(label) => {
+                if let Some(end) = ends[starts[label]] {
+                    open.push((loops.len(), end));
+                    loops.push(TextLoop { label: *label, code: Vec::new(), unrolled: None, kept: None });
+                }
+            }
+            Stmt::Instr(instr) if targets(instr).next().is_some() => {
+                while open.pop_if(|(_, end)| *end < instr.src).is_some() {}
+                if let Some((inner, _)) = open.last() {
+                    around.insert(instr.src, *inner);
+                }
+            }
+            Stmt::Instr(_) => {}
+        }
+    }
+    (loops, around)
+}
+
+/// The labels to which an instruction branches.
+fn targets(instr: &Instr) -> impl Iterator<Item = LabelId> + '_ {
+    instr.operands.iter().filter_map(|operand| match operand {
+        Operand::Label(label) => Some(*label),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
