@@ -76,6 +76,8 @@ enum Emit {
     Sass,
     /// Registers, spills, memory and occupancy of every function.
     Resources,
+    /// The same, and why: the values that are live at the peak, the reasons for spills, what limits each loop.
+    Reasons,
     /// Only a web page with pictures of every function: registers along the code, occupancy, control flow, fragments.
     Html,
     /// Only the same pictures as one SVG.
@@ -403,7 +405,11 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
             }
         }
     }
-    let file = db.add_frozen_file(text);
+    let file = match arguments.emit {
+        // Frozen files are compiled without reasons.
+        Some(Emit::Reasons) => db.add_file(text),
+        _ => db.add_frozen_file(text),
+    };
     let text = file.text(&db);
     let has_target = arguments.target.or(project.target).is_some();
     let mut found: Vec<Diagnostic> = match language {
@@ -517,7 +523,7 @@ fn emitted(arguments: &Arguments, emit: Emit, name: &str, db: &Database, file: S
     match emit {
         Emit::Html => return pictures::page(name, &ide::portraits(db, file), None),
         Emit::Svg => return pictures::svg(&ide::portraits(db, file)),
-        Emit::Sass | Emit::Resources => {}
+        Emit::Sass | Emit::Resources | Emit::Reasons => {}
     }
     for function in ide::function_resources(db, file) {
         match arguments.format {
@@ -528,6 +534,19 @@ fn emitted(arguments: &Arguments, emit: Emit, name: &str, db: &Database, file: S
                 output += &json::resources(&function).to_string();
                 output.push('\n');
             }
+        }
+        if emit == Emit::Reasons
+            && let Some(reasons) = ide::reasons(db, file, &function.name)
+        {
+            match arguments.format {
+                Format::Human | Format::Github => output += &format!("\n{}", reasons.markdown),
+                Format::Json | Format::Sarif => {
+                    let object =
+                        serde_json::json!({ "function": reasons.function, "reasons": reasons.markdown });
+                    output += &object.to_string();
+                }
+            }
+            output.push('\n');
         }
         if emit == Emit::Sass
             && function.resources.is_ok()

@@ -98,6 +98,23 @@ fn folders_are_searched_and_code_is_printed() {
     assert!(printed.contains("registers") && printed.contains("occupancy"), "{printed}");
 }
 
+#[test]
+fn reasons_are_printed() {
+    let Some(checker) = checker() else { return };
+    let reasons = |more: &[&str]| {
+        let output = run(&checker, &[&["--emit", "reasons"], more, &["-"]].concat(), KERNEL.as_bytes());
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    };
+    let words = reasons(&[]);
+    assert!(words.starts_with("saxpy: ") && words.contains("are live, before `"), "{words}");
+    let objects = reasons(&["--format", "json"]);
+    let objects: Vec<Value> = objects.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let [resources, why] = &objects[..] else { panic!("{objects:?}") };
+    assert_eq!((&resources["function"], &why["function"]), (&"saxpy".into(), &"saxpy".into()));
+    assert!(why["reasons"].as_str().is_some_and(|why| words.contains(why)), "{why}");
+}
+
 /// The codes of the findings.
 #[test]
 fn fixes_are_made_once() {

@@ -329,7 +329,8 @@ impl<'a> View<'a> {
         let without = if *calls { " without the functions that it calls" } else { "" };
         let _ = write!(
             out,
-            "\nA loop of {count}. In a warp alone, {pass} {takes} about {cycles} cycles{without}"
+            "\nA loop of {count}. In a warp alone, with data in the second-level cache, {pass} {takes} about {cycles} \
+             cycles{without}"
         );
         let long = found.waits.iter().filter(|wait| wait.cycles * 8 >= *cycles);
         let waits: Vec<String> =
@@ -459,7 +460,7 @@ mod tests {
 
             ## Loop `L` on line 32
 
-            A loop of 17 machine instructions. In a warp alone, 4 iterations take about 259 cycles, of which it waits 211 for `ld.global.f32` on line 33. With many warps, a scheduler completes at most 4 iterations in 32 cycles, limited by shared memory and the first-level cache.
+            A loop of 17 machine instructions. In a warp alone, with data in the second-level cache, 4 iterations take about 259 cycles, of which it waits 211 for `ld.global.f32` on line 33. With many warps, a scheduler completes at most 4 iterations in 32 cycles, limited by shared memory and the first-level cache.
 
             Unrolled: 4 iterations at a time.
         "#]],
@@ -480,7 +481,7 @@ mod tests {
 
             ## Loop `L` on line 32
 
-            A loop of 10 machine instructions. In a warp alone, one iteration takes about 260 cycles, of which it waits 228 for `ld.global.f32` on line 34. With many warps, a scheduler completes at most one iteration in 12 cycles, limited by the integer and logic pipe.
+            A loop of 10 machine instructions. In a warp alone, with data in the second-level cache, one iteration takes about 260 cycles, of which it waits 228 for `ld.global.f32` on line 34. With many warps, a scheduler completes at most one iteration in 12 cycles, limited by the integer and logic pipe.
 
             Not unrolled: `.pragma "nounroll"` forbids it.
         "##]],
@@ -504,7 +505,7 @@ mod tests {
 
                 ## Loop `L` on line 30
 
-                A loop of 8 machine instructions. In a warp alone, one iteration takes about 283 cycles, of which it waits 239 for `ld.global.u32` on line 31. With many warps, a scheduler completes at most one iteration in 8 cycles, limited by issue slots.
+                A loop of 8 machine instructions. In a warp alone, with data in the second-level cache, one iteration takes about 283 cycles, of which it waits 239 for `ld.global.u32` on line 31. With many warps, a scheduler completes at most one iteration in 8 cycles, limited by issue slots.
 
                 Not unrolled: it has exits besides a test at its end.
             "#]],
