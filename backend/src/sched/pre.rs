@@ -23,6 +23,7 @@ use crate::target::{REGISTER_UNIT, Target};
 use graph::{Graph, Latencies};
 use lanes::{Change, Count, Lanes};
 use smallvec::SmallVec;
+use std::collections::VecDeque;
 use ties::Tie;
 
 /// Registers that are counted but hold no value: the stack pointer, and those that the hardware takes.
@@ -346,8 +347,8 @@ struct Scheduler<'a> {
     candidates: Vec<Candidate>,
     /// For each instruction: the number of later instructions that depend on it and are not placed.
     waiting: Vec<u32>,
-    /// Instructions whose users are all placed, by descending original index.
-    ready: Vec<u32>,
+    /// Instructions whose users are all placed, by ascending original index. They change near both ends.
+    ready: VecDeque<u32>,
     /// Instructions in the order in which they became ready, including placed ones.
     latest: Vec<u32>,
 }
@@ -380,7 +381,7 @@ impl<'a> Scheduler<'a> {
             is_placed: false,
         };
         let candidates = (0..insts.len()).map(candidate).collect();
-        let ready = (0..insts.len() as u32).rev().filter(|&i| waiting[i as usize] == 0).collect();
+        let ready = (0..insts.len() as u32).filter(|&i| waiting[i as usize] == 0).collect();
         Scheduler { graph, insts, lanes, limits, candidates, waiting, ready, latest: Vec::new() }
     }
 
@@ -389,7 +390,7 @@ impl<'a> Scheduler<'a> {
         let mut order = Vec::with_capacity(self.insts.len());
         let mut cycle = 0;
         while let Some(i) = self.choose(cycle, (self.insts.len() - order.len()) as u32) {
-            let place = self.ready.partition_point(|&r| r > i);
+            let place = self.ready.partition_point(|&r| r < i);
             self.ready.remove(place);
             self.candidates[i as usize].is_placed = true;
             cycle = cycle.max(self.candidates[i as usize].earliest);
@@ -400,7 +401,7 @@ impl<'a> Scheduler<'a> {
                 candidate.earliest = candidate.earliest.max(cycle + wait);
                 self.waiting[before as usize] -= 1;
                 if self.waiting[before as usize] == 0 {
-                    let at = self.ready.partition_point(|&r| r > before);
+                    let at = self.ready.partition_point(|&r| r < before);
                     self.ready.insert(at, before);
                     candidate.since = order.len() as u32;
                     self.latest.push(before);
@@ -431,11 +432,12 @@ impl<'a> Scheduler<'a> {
 
     /// Chooses the next instruction. `left`: the number of instructions that are not placed.
     fn choose(&self, cycle: u32, left: u32) -> Option<u32> {
-        let window = &self.ready[..self.ready.len().min(WINDOW)];
+        let outside = self.ready.len().saturating_sub(WINDOW);
+        let window = || self.ready.range(outside..).rev();
         let live = self.lanes.count;
         // No order makes the block shorter than the time to its first candidate and one cycle for each instruction. What
         // is not deeper than that can wait, so it comes when it takes fewer registers.
-        let first = window.iter().map(|&i| self.candidates[i as usize].depth).min().unwrap_or(0);
+        let first = window().map(|&i| self.candidates[i as usize].depth).min().unwrap_or(0);
         let tight = live.general >= self.limits.general || live.predicates >= self.limits.predicates;
         let depth_first = tight && self.limits.depth_first;
         let fits = |now: u32, by: i32, limit: u32| by <= 0 || now as i32 + by <= limit as i32;
@@ -469,11 +471,11 @@ impl<'a> Scheduler<'a> {
                 | signed(free) << 32
                 | u128::from(!most)
         };
-        let outside = if tight && self.ready.len() > window.len() { LATEST } else { 0 };
-        let latest = self.latest.iter().rev().take(outside).filter(|&&i| {
-            !self.candidates[i as usize].is_placed && window.last().is_some_and(|&last| i < last)
+        let examined = if tight && outside > 0 { LATEST } else { 0 };
+        let latest = self.latest.iter().rev().take(examined).filter(|&&i| {
+            !self.candidates[i as usize].is_placed && self.ready.get(outside).is_some_and(|&first| i < first)
         });
-        window.iter().chain(latest).copied().min_by_key(|&i| key(i))
+        window().chain(latest).copied().min_by_key(|&i| key(i))
     }
 }
 

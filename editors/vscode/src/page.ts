@@ -4,8 +4,8 @@ import { Pages } from './explain';
 import { notInside, SassView } from './sass';
 import { Server } from './server';
 
-/** Asks the server with a request that is answered by Markdown. */
-export async function showPage(server: Server, view: SassView, pages: Pages, request: string): Promise<void> {
+/** Asks the server with a request that is answered by Markdown. `about` distinguishes the pages about a function. */
+export async function showPage(server: Server, view: SassView, pages: Pages, request: string, about: string): Promise<void> {
     if (!server.client) {
         server.missing();
         return;
@@ -16,7 +16,7 @@ export async function showPage(server: Server, view: SassView, pages: Pages, req
         ...place.place,
     });
     if (answer) {
-        await pages.show(answer.function, answer.markdown);
+        await pages.show(`${about} of ${answer.function}`, answer.markdown);
     } else {
         notInside();
     }
