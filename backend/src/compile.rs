@@ -338,7 +338,9 @@ pub fn generate(
     check_hazards(sm, &insts, &tables, session.checkpoint)?;
     session.over("hazards", String::new);
     let explanation = pressure.map(|(peak, spilled)| {
-        let loops = explain::loops(sm, &insts, &assembled.lines, &tables);
+        let original = |src: &Option<SrcId>| src.map(|src| ori.facts.statements.original(src));
+        let lines: Vec<Option<SrcId>> = assembled.lines.iter().map(original).collect();
+        let loops = explain::loops(sm, &insts, &lines, &tables);
         let (unrolled, kept) = (ori.facts.unrolled.clone(), ori.facts.kept.clone());
         Box::new(Explanation { peak, spilled, loops, unrolled, kept })
     });

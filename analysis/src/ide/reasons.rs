@@ -446,24 +446,24 @@ mod tests {
         check(
             &counted(""),
             expect![[r#"
-            # `k`
+                # `k`
 
-            At most 10 registers are live, before `bra` on line 38:
+                At most 10 registers are live, before `bra` on line 38:
 
-            | registers | computed by | as |
-            |---|---|---|
-            | 4 | `ld.global.f32` on line 33 | `%f2` |
-            | 2 | `add.u64` on line 35 | `%rd1` |
-            | 2 | `bra` on line 38 |  |
-            | 1 | `add.f32` on line 34 | `%f1` |
-            | 1 | `add.u32` on line 36 | `%r2` |
+                | registers | computed by | as |
+                |---|---|---|
+                | 4 | `ld.global.f32` on line 33 | `%f2` |
+                | 2 | `add.u64` on line 35 | `%rd1` |
+                | 2 | `bra` on line 38 |  |
+                | 1 | `add.f32` on line 34 | `%f1` |
+                | 1 | `add.u32` on line 36 | `%r2` |
 
-            ## Loop `L` on line 32
+                ## Loop `L` on line 32
 
-            A loop of 17 machine instructions. In a warp alone, with data in the second-level cache, 4 iterations take about 259 cycles, of which it waits 211 for `ld.global.f32` on line 33. With many warps, a scheduler completes at most 4 iterations in 32 cycles, limited by shared memory and the first-level cache.
+                A loop of 17 machine instructions. In a warp alone, with data in the second-level cache, 4 iterations take about 259 cycles, of which it waits 224 for `ld.global.f32` on line 33. With many warps, a scheduler completes at most 4 iterations in 32 cycles, limited by shared memory and the first-level cache.
 
-            Unrolled: 4 iterations at a time.
-        "#]],
+                Unrolled: 4 iterations at a time.
+            "#]],
         );
         check(
             &counted(".pragma \"nounroll\";\n"),
