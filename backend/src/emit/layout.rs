@@ -44,6 +44,8 @@ pub(super) struct Plan {
     resolved: Vec<BlockId>,
     /// The position of each block in the layout.
     position: Vec<usize>,
+    /// The number of blocks with a barrier of all threads before each position of the layout.
+    waits: Vec<u32>,
     /// The number of machine blocks.
     pub(super) machine_blocks: u32,
 }
@@ -56,12 +58,20 @@ impl Plan {
         let order = reachable(func, &layout, &resolved);
         let mut position = vec![usize::MAX; func.blocks.len()];
         layout.iter().enumerate().for_each(|(at, block)| position[block.index()] = at);
+        let waits_in =
+            |b: &BlockId| func.block(*b).insts.iter().any(|inst| matches!(inst.op, Op::Bar { .. }));
+        let sum = |sum: &mut u32, b: &BlockId| {
+            *sum += u32::from(waits_in(b));
+            Some(*sum)
+        };
+        let waits = std::iter::once(0).chain(layout.iter().scan(0, sum)).collect();
         let mut plan = Plan {
             order,
             leaves: Vec::new(),
             first: vec![None; func.blocks.len()],
             resolved,
             position,
+            waits,
             machine_blocks: 0,
         };
         let mut next = 0;
@@ -106,7 +116,7 @@ impl Plan {
         let only = |to: BranchTarget| smallvec![Leave { guard: Src::TRUE, to, src }];
         match &func.block(block).term {
             Term::Jump(to) => always(*to),
-            Term::Branch { cond, then: if_true, els: if_false, .. } => {
+            Term::Branch { cond, then: if_true, els: if_false, uniform } => {
                 let (then, els) = (place(*if_true), place(*if_false));
                 if cond.is_true() || then == els {
                     return always(*if_true);
@@ -119,10 +129,14 @@ impl Plan {
                 let (then, els) =
                     if is_uniform(cond) { (block(*if_true), block(*if_false)) } else { (then, els) };
                 let falls = |to: BranchTarget| next.is_some_and(|next| to == BranchTarget::Block(next));
-                // Backward branches come first, so that an iteration of a loop ends with one branch.
+                // Backward branches come first, so that an iteration of a loop ends with one branch. But threads that
+                // exit must have done so when others arrive at a barrier in the loop, which counts warps.
+                let waits = |to: BlockId| self.waits[here + 1] > self.waits[self.position[to.index()]];
                 let claim = |to: BranchTarget| match to {
                     to if falls(to) => 0,
-                    BranchTarget::Block(to) if self.position[to.index()] <= here => 3,
+                    BranchTarget::Block(to) if self.position[to.index()] <= here => {
+                        if *uniform || !waits(to) { 3 } else { 1 }
+                    }
                     BranchTarget::Exit => 2,
                     _ => 1,
                 };
@@ -259,5 +273,22 @@ b5:
 EXIT\n}";
         let func = text::parse(text).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(with_meetings_after_barriers(&func), [0, 1, 3, 4, 2, 5].map(BlockId));
+    }
+
+    /// Threads that exit at the end of a loop leave before the others arrive at its barrier, unless all leave together.
+    #[test]
+    fn threads_exit_before_others_wait_for_the_block() {
+        let first = |inside: &str, branch: &str| {
+            let text = format!(
+                "entry \"f\" {{\nb0:\n%v0:r = S2R{{sr=0x21}}\n%v1:p, _ = ISETP.NE.U32.AND %v0, RZ, PT\nJUMP b1\n\
+                 b1:\n{inside}\nSTS RZ, RZ, RZ\n{branch} %v1, b1, b2\nb2:\nEXIT\n}}"
+            );
+            let func = text::parse(&text).unwrap_or_else(|e| panic!("{e}"));
+            let plan = Plan::of(&func);
+            plan.leaves[1][0].to
+        };
+        assert_eq!(first("BAR.SYNC RZ", "BRA"), BranchTarget::Exit);
+        assert_eq!(first("BAR.SYNC RZ", "BRA.U"), BranchTarget::Block(BlockId(1)));
+        assert_eq!(first("", "BRA"), BranchTarget::Block(BlockId(1)));
     }
 }

@@ -23,7 +23,7 @@ const SCOREBOARDS: usize = 6;
 /// Bytes that a warp's threads access with a register each.
 const WARP_BYTES: u32 = 128;
 
-/// The innermost loops of a function's code. `lines` has the statement of each instruction, and `tables` the targets of
+/// The innermost loops of a function's code that end. `lines` has the statement of each instruction, and `tables` the targets of
 /// indirect branches.
 pub(crate) fn loops(
     sm: Sm,
@@ -36,7 +36,11 @@ pub(crate) fn loops(
     let found = natural_loops(&successors, &reverse_postorder(&successors));
     let headers: FxHashSet<usize> = found.iter().map(|one| one.header).collect();
     let is_inner = |one: &&NaturalLoop| !one.blocks.iter().any(|b| *b != one.header && headers.contains(b));
-    let mut innermost: Vec<&NaturalLoop> = found.iter().filter(is_inner).collect();
+    let ends = |one: &&NaturalLoop| {
+        let mut next = one.blocks.iter().flat_map(|&b| &successors[b]);
+        next.any(|to| one.blocks.binary_search(to).is_err())
+    };
+    let mut innermost: Vec<&NaturalLoop> = found.iter().filter(is_inner).filter(ends).collect();
     innermost.sort_unstable_by_key(|one| one.header);
     let explained = innermost.into_iter().filter_map(|one| {
         let body: Vec<usize> = one.blocks.iter().flat_map(|&b| range(&flow, b, code.len())).collect();

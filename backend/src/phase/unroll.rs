@@ -49,7 +49,7 @@ use crate::input::SrcId;
 use crate::ori::analyses::Analyses;
 use crate::ori::defs::for_each_use;
 use crate::ori::ir::{BlockId, Function, Inst, Value};
-use crate::ori::loops::LoopId;
+use crate::ori::loops::{LoopId, Loops};
 use crate::phases::{Change, Context};
 use crate::target::Target;
 use counted::Counted;
@@ -159,6 +159,8 @@ fn choose(
                 kept.remove(&one.header);
                 chosen.push(found);
             }
+            // An endless loop.
+            Err(_) if !leaves(func, loops, LoopId(i as u32)) => {}
             Err(why) => {
                 let ends = cfg.preds(one.header).iter().filter(|end| loops.contains(LoopId(i as u32), **end));
                 let last = ends.max_by_key(|end| cfg.place(**end)).unwrap_or(&one.header);
@@ -167,6 +169,15 @@ fn choose(
         }
     }
     chosen
+}
+
+/// Whether control can leave a loop.
+fn leaves(func: &Function, loops: &Loops, id: LoopId) -> bool {
+    let body = loops.blocks_outside(id, |_| false);
+    body.iter().any(|b| {
+        let next = func.block(*b).term.successors();
+        next.is_empty() || next.iter().any(|to| !loops.contains(id, *to))
+    })
 }
 
 /// For each loop, the blocks outside of it that read its values.
