@@ -132,11 +132,10 @@ impl Plan {
                 // Backward branches come first, so that an iteration of a loop ends with one branch. But threads that
                 // exit must have done so when others arrive at a barrier in the loop, which counts warps.
                 let waits = |to: BlockId| self.waits[here + 1] > self.waits[self.position[to.index()]];
+                let is_back = |to: BlockId| self.position[to.index()] <= here && (*uniform || !waits(to));
                 let claim = |to: BranchTarget| match to {
                     to if falls(to) => 0,
-                    BranchTarget::Block(to) if self.position[to.index()] <= here => {
-                        if *uniform || !waits(to) { 3 } else { 1 }
-                    }
+                    BranchTarget::Block(to) if is_back(to) => 3,
                     BranchTarget::Exit => 2,
                     _ => 1,
                 };
