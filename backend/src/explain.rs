@@ -12,7 +12,7 @@ use std::fmt;
 pub(crate) use loops::loops;
 pub(crate) use pressure::pressure;
 
-/// The reasons behind the code of a function. Statements are those of the input.
+/// Explains the registers, spills and loops of a function. Statements are those of the input.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Explanation {
     /// `None` if no general register is ever live.

@@ -195,7 +195,7 @@ pub struct CompiledFunction {
     /// The locations of PTX registers, if requested.
     pub shown: Vec<shown::Location>,
     pub resources: Resources,
-    /// The reasons behind the code, if requested.
+    /// Explains the registers, spills and loops, if requested.
     pub explanation: Option<Box<explain::Explanation>>,
     pub attributes: Attributes,
     /// The registers that a call of the function overwrites, if its callers must know.

@@ -121,9 +121,7 @@ impl<'a> Fates<'a> {
 
     /// The name of a statement's instruction.
     fn name(&self, src: SrcId) -> Option<&'a str> {
-        let range = self.map.statement(src)?;
-        let mut words = self.text[range].split(|c: char| c.is_ascii_whitespace() || c == ';');
-        words.find(|word| !word.is_empty() && !word.starts_with('@'))
+        instruction_name(&self.text[self.map.statement(src)?])
     }
 
     /// `ld.param.u64 (line 7), mul.f32 (line 9)`
@@ -138,4 +136,10 @@ impl<'a> Fates<'a> {
         }
         (!names.is_empty()).then(|| names.join(", "))
     }
+}
+
+/// The name of a statement's instruction, with its modifiers and without its guard.
+pub(super) fn instruction_name(statement: &str) -> Option<&str> {
+    let mut words = statement.split(|c: char| c.is_ascii_whitespace() || c == ';');
+    words.find(|word| !word.is_empty() && !word.starts_with('@'))
 }

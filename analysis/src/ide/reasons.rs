@@ -15,6 +15,7 @@ use text_size::TextRange;
 
 use crate::compile::{compile_function, functions};
 use crate::db::{Database, Db, SourceFile};
+use crate::ide::fate::instruction_name;
 use crate::items::{Item, line_number};
 use crate::lower::{function, lower};
 use crate::scope::{DeclKind, Entity};
@@ -28,7 +29,7 @@ const NAMES: usize = 4;
 /// The maximum number of waits that are listed for a loop.
 const WAITS: usize = 2;
 
-/// The reasons behind a function's code, at places of the file's text.
+/// Why a function needs its registers and its time. Ranges are positions in the file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Reasons {
     pub function: String,
@@ -81,7 +82,7 @@ pub struct LoopCode {
     pub unit_cycles: u32,
 }
 
-/// The reasons behind the code of the function with a name. `None` if it is not compiled.
+/// Explains the registers, spills and loops of the function called `name`. `None` if it is not compiled.
 pub fn reasons(db: &Database, file: SourceFile, name: &str) -> Option<Reasons> {
     let item = functions(db, file).find(|item| item.name(db) == name)?;
     let view = View::of(db, file, item)?;
@@ -174,8 +175,7 @@ impl<'a> View<'a> {
     /// The name of a statement's instruction.
     fn name(&self, src: SrcId) -> &'a str {
         let range = lower(self.db, self.item).map.statement(src).unwrap_or_default();
-        let mut words = self.item.text(self.db)[range].split(|c: char| c.is_ascii_whitespace() || c == ';');
-        words.find(|word| !word.is_empty() && !word.starts_with('@')).unwrap_or_default()
+        instruction_name(&self.item.text(self.db)[range]).unwrap_or_default()
     }
 
     fn line(&self, src: SrcId) -> u32 {
