@@ -40,8 +40,10 @@ impl Routine {
             self,
             Routine::DivideU64
                 | Routine::QuotientF32
+                | Routine::ReciprocalF32
                 | Routine::RootF32
                 | Routine::QuotientF64
+                | Routine::ReciprocalF64
                 | Routine::RootF64
                 | Routine::ReciprocalRootF64
                 | Routine::TruncatedQuotientF64
@@ -58,8 +60,10 @@ impl Routine {
         match self {
             Routine::DivideU64 => include_str!("runtime/divide_u64.ori"),
             Routine::QuotientF32 => include_str!("runtime/quotient_f32.ori"),
+            Routine::ReciprocalF32 => include_str!("runtime/reciprocal_f32.ori"),
             Routine::RootF32 => include_str!("runtime/root_f32.ori"),
             Routine::QuotientF64 => include_str!("runtime/quotient_f64.ori"),
+            Routine::ReciprocalF64 => include_str!("runtime/reciprocal_f64.ori"),
             Routine::RootF64 => include_str!("runtime/root_f64.ori"),
             Routine::ReciprocalRootF64 => include_str!("runtime/reciprocal_root_f64.ori"),
             Routine::TruncatedQuotientF64 => include_str!("runtime/truncated_quotient_f64.ori"),

@@ -194,6 +194,10 @@ operations! {
     Dfma "DFMA" { round: Round = Round } [R2] <- [r(A).wide(2).neg(), alu(B).wide(2).neg(), alu(C).wide(2).neg()] F.commutes(0, 1);
     Dsetp "DSETP" { cmp: FCmp = Cmp, bool_: Bool = Bool } [P, PQ.optional()] <- [r(A).wide(2).float(), alu(B).wide(2).float(), p(Field::Pp).or_absent(Src::TRUE)] F;
 
+    /// Whether the minimum or maximum of two numbers is the first one, and whether both are NaN. A NaN gives the other
+    /// operand, and -0 is less than +0.
+    Dextreme "DSETP" { max: bool [".MAX" ".MIN"] = Cmp } [P, PQ] <- [r(A).wide(2).float(), alu(B).wide(2).float(), p(Field::Pp).or_absent(Src::TRUE)] F;
+
     // Packed half.
     /// With `f32`, the sum of the low halves as a float; `half` then selects the half of the second source.
     Hadd2 "HADD2" { f32: bool [".F32"] = High, half: HalfRead = SwizzleB, bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, sat: bool [".SAT"] = Sat }

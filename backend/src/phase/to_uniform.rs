@@ -59,7 +59,9 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<Chan
     }
     let dom = context.analyses.dominators(func);
     let sm = sass::Sm(context.sm.number as u8);
-    let certain = Target::nearest(context.sm).is_some_and(|target| target.certain_meetings);
+    let certain = Target::nearest(context.sm).filter(|target| target.certain_meetings);
+    // With uniform branches, such values need no general registers for comparisons.
+    let crowd = certain.map(|target| Crowd::new(func, cfg, spare(func, target)));
     let mut search = carried::Search {
         func,
         cfg,
@@ -67,14 +69,15 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<Chan
         common: context.analyses.common(func),
         together: Together::everywhere(func),
         uses: context.analyses.uses(func),
-        uniform_branches: certain && encodes(sm, &UISETP),
+        uniform_branches: certain.is_some() && encodes(sm, &UISETP),
+        crowd,
         conditions: FxHashSet::default(),
     };
     // Few functions have such values, and the analysis of where threads are together is expensive.
     if search.run().values.is_empty() {
         return Ok(Change::Nothing);
     }
-    search.together = Together::new(func, cfg, dom, context.analyses.divergence(func), certain);
+    search.together = Together::new(func, cfg, dom, context.analyses.divergence(func), certain.is_some());
     let carried = search.run();
     if carried.values.is_empty() {
         return Ok(Change::Nothing);
@@ -112,8 +115,12 @@ const UISETP: Op = Op::Uisetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let Some(target) = Target::nearest(context.sm) else { return Ok(Change::Nothing) };
-    let free = func.free_registers(target).saturating_sub(ADDED);
-    Ok(Change::of(convert(func, context, free, LONG)))
+    Ok(Change::of(convert(func, context, spare(func, target), LONG)))
+}
+
+/// The number of registers that may be live before there is an order without reducing the occupancy.
+fn spare(func: &Function, target: &Target) -> u32 {
+    func.free_registers(target).saturating_sub(ADDED)
 }
 
 /// The same for all values, even if it does not pay.
@@ -142,20 +149,16 @@ fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) -> 
         return false;
     }
     let sm = sass::Sm(context.sm.number as u8);
-    let live = Liveness::compute(func, cfg);
+    let crowd = Crowd::new(func, cfg, free);
     let needed = match Target::nearest(context.sm) {
         Some(target) => needed(func, cfg, target, could),
         None => FxHashSet::default(),
     };
-    let length = |v: Value| live.of(v).iter().map(|ranges| ranges.length()).max().unwrap_or(0);
-    let crowded = crowded(&live, func, free);
-    let before = |at: Point| crowded.partition_point(|point| *point < at);
-    let is_in_crowd =
-        |v: Value| live.of(v).iter().flat_map(|ranges| &ranges.0).any(|i| before(i.start) < before(i.end));
+    let length = |v: Value| crowd.live.of(v).iter().map(|ranges| ranges.length()).max().unwrap_or(0);
     let loops = context.analyses.loops(func);
     let of_loops = steps_and_bounds(func, cfg, loops);
     let pays =
-        |v: &Value| needed.contains(v) || of_loops.contains(v) || (length(*v) >= long && is_in_crowd(*v));
+        |v: &Value| needed.contains(v) || of_loops.contains(v) || (length(*v) >= long && crowd.has(*v));
     candidates.retain(|(v, _)| pays(v));
     if candidates.is_empty() {
         return false;
@@ -237,10 +240,26 @@ fn address(inst: &Inst) -> Option<Value> {
     inst.srcs.first().filter(|_| slot.at == At::Address)?.value()
 }
 
-/// The points where more general registers are live than are free of charge, ascending.
-fn crowded(live: &Liveness, func: &Function, free: u32) -> Vec<Point> {
-    let pressure = live.pressure(func, File::R);
-    (0..).zip(&pressure).filter(|(_, lanes)| u32::from(**lanes) > free).map(|(point, _)| point).collect()
+/// The points where more general registers are live than are free of charge.
+struct Crowd {
+    live: Liveness,
+    /// Ascending.
+    points: Vec<Point>,
+}
+
+impl Crowd {
+    fn new(func: &Function, cfg: &Cfg, free: u32) -> Crowd {
+        let live = Liveness::compute(func, cfg);
+        let pressure = live.pressure(func, File::R);
+        let points = (0..).zip(&pressure).filter(|(_, lanes)| u32::from(**lanes) > free);
+        Crowd { points: points.map(|(point, _)| point).collect(), live }
+    }
+
+    /// Whether the value is live at such a point.
+    fn has(&self, v: Value) -> bool {
+        let before = |at: Point| self.points.partition_point(|point| *point < at);
+        self.live.of(v).iter().flat_map(|ranges| &ranges.0).any(|i| before(i.start) < before(i.end))
+    }
 }
 
 /// A user of a value.

@@ -4,11 +4,11 @@
 //! corrections of the quotient. For floats: a fast path after a check of the operands' exponents. The runtime library
 //! ([`crate::runtime`]) handles longer integers and other floats.
 
-use super::float::{float, negated, rounding};
+use super::float::{TWO_POW_126, float, magnitude, negated, rounding};
 use super::integer::lut;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Dst, File, Inst, Src, Term};
-use crate::ori::op::{FloatType, ICmp, IntRound, IntType, MufuFunc, Op, Round, Routine, Sign};
+use crate::ori::op::{FCmp, FloatType, ICmp, IntRound, IntType, MufuFunc, Op, Round, Routine, Sign};
 use ptx_isa::{FormId, Mod, ScalarType};
 use smallvec::SmallVec;
 
@@ -210,7 +210,19 @@ impl<'a> Lowering<'a> {
         let inverse = self.mufu(MufuFunc::Rcp, a);
         let error = self.fma(inverse, a, float(-1.0));
         let fast = self.fma(inverse, negated(error), inverse);
-        self.unless(fast, slow, 1, |this| this.divide_in_double(float(1.0), a, Round::Rn, ftz))
+        self.unless(fast, slow, 1, |this| this.any_reciprocal(a, ftz))
+    }
+
+    /// The reciprocal of any fp32 value.
+    fn any_reciprocal(&mut self, a: Src, ftz: bool) -> Src {
+        let a = if ftz { self.flush(a) } else { a };
+        let [inverse] = self.compute(Routine::ReciprocalF32, &[a]);
+        if !ftz {
+            return inverse;
+        }
+        let is_small = self.fcompare(FCmp::Gt, false, magnitude(a), float(TWO_POW_126));
+        let zero = self.lop3(lut::A & lut::B, inverse, Src::imm(0x8000_0000), Src::ZERO);
+        self.select(is_small, zero, inverse, 1)
     }
 
     fn root_with_fast_path(&mut self, a: Src, ftz: bool) -> Src {

@@ -111,11 +111,7 @@ impl<'a> Lowering<'a> {
         let op = Op::Fsetp { cmp: FCmp::Geu, ftz: false, bool_: Bool::And };
         let least = Src::imm(RECIPROCAL_LOW + LEAST_NORMAL);
         let easy = self.pred(op, &[magnitude(low), least, Src::TRUE]);
-        self.unless(fast, easy.not(), 2, |this| {
-            let one = this.pack(&[Src::ZERO, Src::imm(ONE)]);
-            let one = this.double_in_register(one);
-            this.compute_double(Routine::QuotientF64, &[one, b])
-        })
+        self.unless(fast, easy.not(), 2, |this| this.compute_double(Routine::ReciprocalF64, &[b]))
     }
 
     /// The reciprocal of the square root of `a`, which is normal: the estimate and a step of third order.

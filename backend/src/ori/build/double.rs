@@ -3,9 +3,12 @@
 use super::integer::lut;
 use super::operand::literal;
 use super::{Lowering, Result, Statement};
-use crate::ori::ir::Src;
+use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
 use crate::ori::op::{Bool, FCmp, MufuFunc, Op};
 use ptx_isa::{FormId, Mod, ScalarType};
+
+/// The bit in the high word of a NaN that makes it quiet.
+const QUIET: u32 = 1 << 19;
 
 impl<'a> Lowering<'a> {
     /// An operand of an fp64 operation. A constant whose low word is zero becomes an immediate, its high word.
@@ -23,17 +26,30 @@ impl<'a> Lowering<'a> {
 
     /// `min`, `max` of .f64: a NaN gives the other operand, and -0 is less than +0.
     pub(super) fn double_minimum(&mut self, instr: &Statement<'a>) -> Result<()> {
-        let min = instr.form() == FormId::MinF64;
-        let (a, b) = (self.source(instr, 1, ScalarType::F64)?, self.source(instr, 2, ScalarType::F64)?);
-        let first = self.dcompare(if min { FCmp::Lt } else { FCmp::Gt }, a, b);
-        let invalid = self.dcompare(FCmp::Nan, b, b);
-        let first = self.plop3(lut::A | lut::B, first, invalid, Src::TRUE);
-        let equal = self.dcompare(FCmp::Eq, a, b);
-        let (a, b) = (self.pair(a), self.pair(b));
-        let chosen = self.select_pair(first, a, b);
-        // Equal operands differ at most in the sign of zero.
-        let zero = self.lop3(if min { lut::A | lut::B } else { lut::A & lut::B }, a[1], b[1], Src::ZERO);
-        let high = self.select(equal, zero, chosen[1], 1);
+        let max = instr.form() == FormId::MaxF64;
+        let (mut a, mut b) = (self.source_double(instr, 1)?, self.source_double(instr, 2)?);
+        let operands = [self.operand(instr, 1)?, self.operand(instr, 2)?];
+        let is_number = operands.iter().any(|operand| {
+            literal(operand, ScalarType::F64).is_some_and(|bits| !f64::from_bits(bits).is_nan())
+        });
+        // Only the second operand may be an immediate.
+        if matches!(a.kind, SrcKind::Imm(_)) {
+            std::mem::swap(&mut a, &mut b);
+        }
+        let [is_first, is_nan] = [(); 2].map(|()| self.new_value(File::P, 1));
+        let op = Op::Dextreme { max };
+        self.push(Inst::new(op, &[Dst::Value(is_first), Dst::Value(is_nan)], &[a, b, Src::TRUE], self.src));
+        let words = |this: &Self, src: Src| match src.kind {
+            SrcKind::Imm(_) => [Src::ZERO, src],
+            _ => this.pair(src),
+        };
+        let (a, b) = (words(self, a), words(self, b));
+        let chosen = self.select_pair(is_first.into(), a, b);
+        if is_number {
+            return self.result_pair(instr, chosen);
+        }
+        let quiet = self.lop3(lut::A | lut::B, b[1], Src::imm(QUIET), Src::ZERO);
+        let high = self.select(is_nan.into(), quiet, chosen[1], 1);
         self.result_pair(instr, [chosen[0], high])
     }
 

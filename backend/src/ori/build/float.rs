@@ -12,7 +12,7 @@ use ptx_isa::{FormId, Mod, ScalarType};
 
 pub(super) const MIN_NORMAL: f32 = f32::MIN_POSITIVE;
 const TWO_POW_24: f32 = 16_777_216.0;
-const TWO_POW_126: f32 = 8.507_059e37;
+pub(super) const TWO_POW_126: f32 = 8.507_059e37;
 
 pub(super) fn float(value: f32) -> Src {
     Src::imm(value.to_bits())

@@ -395,6 +395,7 @@ pub(super) fn is_exact(op: &Op) -> bool {
             | Op::Dmul { .. }
             | Op::Dfma { .. }
             | Op::Dsetp { .. }
+            | Op::Dextreme { .. }
             | Op::I2f { .. }
             | Op::I2fp { .. }
             | Op::F2i { .. }
@@ -567,6 +568,11 @@ fn floating(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>, 
         Op::Dsetp { cmp, bool_ } => {
             let holds = float_compare(cmp, ordering(F64, double(&s[0]), double(&s[1])));
             vec![flag(combine(bool_, holds, truth(&s[2]))), flag(combine(bool_, !holds, truth(&s[2])))]
+        }
+        Op::Dextreme { max } => {
+            let (a, b) = (double(&s[0]), double(&s[1]));
+            let is_first = !F64.is_nan(a) && minimum(F64, a, b, !max, false) == a;
+            vec![flag(is_first), flag(F64.is_nan(a) && F64.is_nan(b))]
         }
         Op::I2f { to, from, round } => {
             vec![float_result(to, format_of(to).round(integer(integer_value(from, &s[0])), round))]

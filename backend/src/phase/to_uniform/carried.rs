@@ -3,9 +3,10 @@
 //!
 //! Such a value is computed where all threads of a warp are together ([`Together`]), from constants, values that are
 //! the same for the whole block ([`Common`]), and other values of this kind. Phis form cycles of them; all values of a
-//! cycle move together or not at all. They move if all their users can read them from uniform registers.
+//! cycle move together or not at all. They move if all their users can read them from uniform registers, or, on targets
+//! with branches on uniform predicates, if general registers are scarce where they are live: other users then get copies.
 
-use super::{address, counterpart, is_only, takes_as};
+use super::{Crowd, address, counterpart, is_only, takes_as};
 use crate::emit::encodes;
 use crate::ori::cfg::Cfg;
 use crate::ori::divergence::Common;
@@ -58,6 +59,8 @@ pub(super) struct Search<'a> {
     pub uses: &'a [u32],
     /// Branches can read uniform predicates.
     pub uniform_branches: bool,
+    /// Where general registers are so scarce that values move although some users need copies.
+    pub crowd: Option<Crowd>,
     /// Predicates that may become uniform, if branches can read them.
     pub conditions: FxHashSet<Value>,
 }
@@ -434,6 +437,7 @@ impl Search<'_> {
                 };
                 (reads_there(inst) && is_only(inst, v, is_special) && takes_as(self.func, self.sm, inst, v))
                     || self.is_compare(state, (b, i as usize), inst)
+                    || self.crowd.as_ref().is_some_and(|crowd| crowd.has(v))
             }
         }
     }
