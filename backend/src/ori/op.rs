@@ -210,7 +210,8 @@ modifiers! {
     /// A routine of the runtime library: a PTX instruction that has no machine instruction.
     Routine {
         DivideU64 ".DIVIDE_U64", QuotientF32 ".QUOTIENT_F32", ReciprocalF32 ".RECIPROCAL_F32", RootF32 ".ROOT_F32",
-        QuotientF64 ".QUOTIENT_F64", ReciprocalF64 ".RECIPROCAL_F64", RootF64 ".ROOT_F64", ReciprocalRootF64 ".RECIPROCAL_ROOT_F64",
+        QuotientF64 ".QUOTIENT_F64", ReciprocalF64 ".RECIPROCAL_F64", RootF64 ".ROOT_F64",
+        ReciprocalRootF64 ".RECIPROCAL_ROOT_F64",
         TruncatedQuotientF64 ".TRUNCATED_QUOTIENT_F64", TruncatedRootF64 ".TRUNCATED_ROOT_F64",
         BarrierSync ".BARRIER_SYNC", BarrierArrive ".BARRIER_ARRIVE", BarrierCount ".BARRIER_COUNT",
         BarrierAll ".BARRIER_ALL", BarrierAny ".BARRIER_ANY",

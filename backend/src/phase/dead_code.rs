@@ -21,7 +21,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
 }
 
 /// Whether the instruction stays even if its results are not read.
-fn is_root(inst: &Inst) -> bool {
+pub(super) fn is_root(inst: &Inst) -> bool {
     // An instruction whose guard is always false has no effect.
     has_effect(inst) && inst.guard != Src::FALSE
 }

@@ -35,6 +35,7 @@ use crate::regalloc::live::{Liveness, Point};
 use crate::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
+use std::cell::OnceCell;
 
 /// The minimum length of a value's live range in points; an instruction has two.
 const LONG: u64 = 64;
@@ -60,8 +61,6 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<Chan
     let dom = context.analyses.dominators(func);
     let sm = sass::Sm(context.sm.number as u8);
     let certain = Target::nearest(context.sm).filter(|target| target.certain_meetings);
-    // With uniform branches, such values need no general registers for comparisons.
-    let crowd = certain.map(|target| Crowd::new(func, cfg, spare(func, target)));
     let mut search = carried::Search {
         func,
         cfg,
@@ -70,7 +69,8 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<Chan
         together: Together::everywhere(func),
         uses: context.analyses.uses(func),
         uniform_branches: certain.is_some() && encodes(sm, &UISETP),
-        crowd,
+        spare: certain.map(|target| spare(func, target)),
+        crowd: OnceCell::new(),
         conditions: FxHashSet::default(),
     };
     // Few functions have such values, and the analysis of where threads are together is expensive.

@@ -39,6 +39,7 @@ impl<'a> Lowering<'a> {
         let [is_first, is_nan] = [(); 2].map(|()| self.new_value(File::P, 1));
         let op = Op::Dextreme { max };
         self.push(Inst::new(op, &[Dst::Value(is_first), Dst::Value(is_nan)], &[a, b, Src::TRUE], self.src));
+        // The low word of a double that is an immediate is zero.
         let words = |this: &Self, src: Src| match src.kind {
             SrcKind::Imm(_) => [Src::ZERO, src],
             _ => this.pair(src),

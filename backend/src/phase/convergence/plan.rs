@@ -12,6 +12,7 @@ use crate::ori::dominators::{Tree, post_dominators};
 use crate::ori::ir::{Block, BlockId, File, Function, Inst, Reg, Src, Term};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::op::{Meeting, Op};
+use crate::phase::dead_code::is_root;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -607,10 +608,11 @@ fn leaves(func: &Function, cfg: &Cfg, loops: &Loops, from: BlockId, to: BlockId)
 }
 
 /// Whether threads that reach the block end there, and execute no code before that for which they should meet others.
+/// Instructions whose results nothing reads do not count.
 fn only_ends(block: &Block) -> bool {
     match block.term {
         Term::Unreachable => true,
-        Term::Exit => block.insts.is_empty(),
+        Term::Exit => !block.insts.iter().any(is_root),
         // Threads that return do not end, and stay in every mask.
         Term::Ret | Term::Jump(_) | Term::Branch { .. } | Term::Switch { .. } => false,
     }

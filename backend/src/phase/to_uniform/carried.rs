@@ -16,6 +16,7 @@ use crate::ori::signature::facts;
 use crate::ori::together::Together;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
+use std::cell::OnceCell;
 
 /// The maximum number of values that phis and operations connect.
 const LARGEST: usize = 24;
@@ -59,8 +60,10 @@ pub(super) struct Search<'a> {
     pub uses: &'a [u32],
     /// Branches can read uniform predicates.
     pub uniform_branches: bool,
-    /// Where general registers are so scarce that values move although some users need copies.
-    pub crowd: Option<Crowd>,
+    /// Values also move if some users need copies, where more general registers than these are live.
+    pub spare: Option<u32>,
+    /// Those points. Computed on first use.
+    pub crowd: OnceCell<Crowd>,
     /// Predicates that may become uniform, if branches can read them.
     pub conditions: FxHashSet<Value>,
 }
@@ -437,9 +440,14 @@ impl Search<'_> {
                 };
                 (reads_there(inst) && is_only(inst, v, is_special) && takes_as(self.func, self.sm, inst, v))
                     || self.is_compare(state, (b, i as usize), inst)
-                    || self.crowd.as_ref().is_some_and(|crowd| crowd.has(v))
+                    || self.is_in_crowd(v)
             }
         }
+    }
+
+    fn is_in_crowd(&self, v: Value) -> bool {
+        let crowd = |free| self.crowd.get_or_init(|| Crowd::new(self.func, self.cfg, free));
+        self.spare.is_some_and(|free| crowd(free).has(v))
     }
 
     /// Whether the comparison is one of uniform registers, only for the branch of its block.
