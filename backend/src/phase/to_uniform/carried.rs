@@ -11,7 +11,7 @@ use crate::emit::encodes;
 use crate::ori::cfg::Cfg;
 use crate::ori::divergence::Common;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
-use crate::ori::op::{Bool, Op, ShfType};
+use crate::ori::op::{Bool, Op, ShfType, Sign};
 use crate::ori::signature::facts;
 use crate::ori::together::Together;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -282,7 +282,10 @@ impl Search<'_> {
                 if let Some(&Dst::Value(v)) = inst.dsts.first()
                     && from.is_some_and(|from| i >= from)
                     && self.could(v)
-                    && !matches!(inst.op, Op::Shf { ty: ShfType::U64 | ShfType::S64, .. })
+                    && !matches!(
+                        inst.op,
+                        Op::Shf { ty: ShfType::U64 | ShfType::S64, .. } | Op::Sgxt { sign: Sign::U32, .. }
+                    )
                     && counterpart(self.func, inst).is_some()
                 {
                     state.choose(v);
