@@ -282,6 +282,7 @@ impl Search<'_> {
                 if let Some(&Dst::Value(v)) = inst.dsts.first()
                     && from.is_some_and(|from| i >= from)
                     && self.could(v)
+                    // The code of ptxas does not have these operations.
                     && !matches!(
                         inst.op,
                         Op::Shf { ty: ShfType::U64 | ShfType::S64, .. } | Op::Sgxt { sign: Sign::U32, .. }
