@@ -23,8 +23,8 @@ const SCOREBOARDS: usize = 6;
 /// Bytes that a warp's threads access with a register each.
 const WARP_BYTES: u32 = 128;
 
-/// The innermost loops of a function's code that end. `lines` has the statement of each instruction, and `tables` the targets of
-/// indirect branches.
+/// The innermost loops of a function's code that end. `lines` has the statement of each instruction, and `tables` the
+/// targets of indirect branches.
 pub(crate) fn loops(
     sm: Sm,
     code: &[Inst],

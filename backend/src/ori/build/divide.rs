@@ -183,8 +183,13 @@ impl<'a> Lowering<'a> {
         // As in ptxas, a subnormal quotient is flushed even if rounding makes it normal.
         let magnitude = self.lop3(lut::A & lut::B, high, Src::imm(0x7fff_ffff), Src::ZERO);
         let is_small = self.compare(ICmp::Lt, false, magnitude, double(f32::MIN_POSITIVE.into()));
-        let zero = self.lop3(lut::A & lut::B, single, Src::imm(0x8000_0000), Src::ZERO);
-        self.select(is_small, zero, single, 1)
+        self.zero_if(is_small, single)
+    }
+
+    /// A zero with the sign of an fp32 value, if the predicate holds; otherwise the value.
+    fn zero_if(&mut self, holds: Src, value: Src) -> Src {
+        let zero = self.lop3(lut::A & lut::B, value, Src::imm(0x8000_0000), Src::ZERO);
+        self.select(holds, zero, value, 1)
     }
 
     /// `rcp` and `sqrt` of .f32 with a rounding modifier.
@@ -221,8 +226,7 @@ impl<'a> Lowering<'a> {
             return inverse;
         }
         let is_small = self.fcompare(FCmp::Gt, false, magnitude(a), float(TWO_POW_126));
-        let zero = self.lop3(lut::A & lut::B, inverse, Src::imm(0x8000_0000), Src::ZERO);
-        self.select(is_small, zero, inverse, 1)
+        self.zero_if(is_small, inverse)
     }
 
     fn root_with_fast_path(&mut self, a: Src, ftz: bool) -> Src {
