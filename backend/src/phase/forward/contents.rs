@@ -10,6 +10,10 @@ use crate::ori::op::Op;
 use crate::phase::edit::{Replacements, part_of};
 use smallvec::SmallVec;
 
+/// The number of instructions of a block after which the content of memory outside the frame is loaded again: a value
+/// that stays in a register for so long is likely to be spilled, which costs more than the load.
+const FAR: u32 = 256;
+
 /// A byte of a register, or of known bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Byte {
@@ -30,6 +34,8 @@ pub(super) fn forward(func: &mut Function, cfg: &Cfg, places: &Places) -> Result
         places,
         content: vec![[None; 4]; places.count],
         known: Set::empty(places.count),
+        since: vec![0; places.count],
+        at: 0,
         replaced: Replacements::new(func),
         ends: vec![Vec::new(); func.blocks.len()],
     };
@@ -77,6 +83,10 @@ struct Walk<'a> {
     content: Vec<Content>,
     /// The places with at least one known byte.
     known: Set,
+    /// The instruction of the block at which the content of each place became known.
+    since: Vec<u32>,
+    /// The current instruction.
+    at: u32,
     replaced: Replacements,
     /// For each block, the words that later blocks read, by place.
     ends: Vec<Vec<(FollowedWord, Src)>>,
@@ -89,8 +99,13 @@ impl Walk<'_> {
     }
 
     fn set(&mut self, place: FollowedWord, src: Src) {
-        self.content[place as usize] = whole(src).map(Some);
+        self.know(place, whole(src).map(Some));
+    }
+
+    fn know(&mut self, place: FollowedWord, content: Content) {
+        self.content[place as usize] = content;
         self.known.add(place);
+        self.since[place as usize] = self.at;
     }
 
     fn content(&self, place: FollowedWord) -> Content {
@@ -98,6 +113,7 @@ impl Walk<'_> {
     }
 
     fn block(&mut self, func: &mut Function, b: BlockId, later: &Set) {
+        self.since.fill(0);
         let steps = self.places.steps(b);
         let phis = steps.partition_point(|step| step.at == PHIS);
         for step in &steps[..phis] {
@@ -108,6 +124,7 @@ impl Walk<'_> {
         let mut out = Vec::with_capacity(insts.len());
         for (inst, at) in insts.into_iter().zip(0..) {
             let mut inst = Some(inst);
+            self.at = at;
             while let Some(step) = steps.next_if(|step| step.at == at) {
                 self.step(func, step, &mut inst, &mut out);
             }
@@ -150,6 +167,10 @@ impl Walk<'_> {
     ) -> bool {
         let Some(&dst) = inst.dsts.first() else { return false };
         let Dst::Value(dst) = dst else { return false };
+        if !access.is_local() {
+            let is_far = |place: &FollowedWord| self.at - self.since[*place as usize] > FAR;
+            access.words.iter().filter(|place| is_far(place)).for_each(|place| self.known.remove(*place));
+        }
         let range = usize::from(access.byte)..usize::from(access.byte) + usize::from(access.bytes.min(4));
         let bytes: Option<SmallVec<[Byte; 16]>> =
             access.words.iter().flat_map(|place| self.content(*place)[range.clone()].to_vec()).collect();
@@ -160,8 +181,7 @@ impl Walk<'_> {
                 for (byte, at) in content[range.clone()].iter_mut().zip(0..) {
                     *byte = Some(Byte { of, at });
                 }
-                self.content[*place as usize] = content;
-                self.known.add(*place);
+                self.know(*place, content);
             }
             return false;
         };
@@ -193,8 +213,7 @@ impl Walk<'_> {
                     for (byte, at) in content[start..start + usize::from(access.bytes)].iter_mut().zip(0..) {
                         *byte = Some(Byte { of, at });
                     }
-                    self.content[place as usize] = content;
-                    self.known.add(place);
+                    self.know(place, content);
                 }
                 (true, true, Some(old)) => {
                     let old = compose(func, &old, inst.src, out);
