@@ -3,6 +3,7 @@
 pub mod addresses;
 pub mod alone;
 pub mod arrays;
+pub mod atomics;
 pub mod branches;
 pub mod combine;
 pub mod constant_pairs;

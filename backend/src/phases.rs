@@ -245,9 +245,20 @@ pub const PHASES: &[Phase] = &[
         ],
     ),
     optional(
+        "OptimizeUniformAtomic",
+        phase::atomics::run,
+        &[
+            ("OriBranchOpt", "an operation that is never executed needs no code"),
+            ("OptimizeNestedCondBranches", "a copy of an operation of the warp is a different operation"),
+        ],
+    ),
+    optional(
         "OriDoPredication",
         phase::predication::run,
-        &[("OriLiveDead", "dead code does not count for the length of a block")],
+        &[
+            ("OriLiveDead", "dead code does not count for the length of a block"),
+            ("OptimizeUniformAtomic", "operations of the warp are not predicated"),
+        ],
     ),
     optional(
         "SinkRemat",

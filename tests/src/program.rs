@@ -19,6 +19,8 @@ const MOST_STEPS: u64 = 1_000_000;
 const PART: usize = 128;
 /// The size of a thread's part of the destination of copies, in bytes.
 const STAGE: usize = 48;
+/// The words that all threads change, in bytes, after the parts of the threads. At first all bits are set.
+const TOTALS: usize = 32;
 /// The number of variables of each class.
 const WORDS: u64 = 8;
 const DOUBLES: u64 = 4;
@@ -106,11 +108,12 @@ fn write(seed: u64, ragged: bool) -> Case {
         ".version 8.0\n.target sm_{}\n.address_size 64\n.const .align 16 .b32 constants[{CONSTANTS}] = {{{constants}}};\n{functions}.visible .entry k(.param .u64 in, .param .u64 out, .param .u32 turns){limit}\n{{\n\
          {declared}.shared .align 16 .b8 exchange[{}];\n.shared .align 16 .b8 stage[{}];\n.shared .align 16 .b32 counters[4];\n\
          mov.u32 %me, %tid.x;\nmov.b32 %all, -1;\nmov.u32 %u0, %ntid.x;\nmov.u32 %u1, %ctaid.x;\nmov.u32 %u2, 3;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n\
-         mad.wide.u32 %in, %me, {PART}, %in;\nmov.u64 %source, %in;\nmad.wide.u32 %out, %me, {PART}, %out;\n\
+         add.u64 %totals, %out, {};\nmad.wide.u32 %in, %me, {PART}, %in;\nmov.u64 %source, %in;\nmad.wide.u32 %out, %me, {PART}, %out;\n\
          mov.u32 %shared, exchange;\nmad.lo.u32 %shared, %me, {PART}, %shared;\nmov.u64 %local, array;\n",
         if early { 75 } else { 80 },
         THREADS * PART,
-        THREADS * STAGE
+        THREADS * STAGE,
+        THREADS * PART
     );
     let _ = writeln!(text, "mov.b32 %t0, 0;\nmov.u32 %t1, stage;\nmad.lo.u32 %t1, %me, {STAGE}, %t1;");
     for at in (0..STAGE).step_by(16) {
@@ -155,11 +158,13 @@ fn write(seed: u64, ragged: bool) -> Case {
         "setp.lt.u32 %q, %t0, {PART};\n@%q bra SUM;\nst.global.b32 [%out+76], %t2;\n{last}ret;\n}}"
     );
     let exact = |bytes| Argument::Buffer(bytes, Compare::Exact);
+    let mut output = vec![0; THREADS * PART];
+    output.extend([0xff; TOTALS]);
     Case::new(
         text,
         1,
         THREADS as u32,
-        vec![exact(input), exact(vec![0; THREADS * PART]), Argument::U32(turns)],
+        vec![exact(input), exact(output), Argument::U32(turns)],
     )
 }
 
@@ -211,7 +216,7 @@ impl Writer {
     /// Declarations of the names that the statements use.
     fn registers(&self) -> String {
         format!(
-            ".reg .b32 %r<{WORDS}>, %t<4>, %own<{}>, %me, %all;\n.reg .b64 %d<{DOUBLES}>, %w<3>, %in, %out, %at, %local, %source;\n\
+            ".reg .b32 %r<{WORDS}>, %t<4>, %own<{}>, %me, %all;\n.reg .b64 %d<{DOUBLES}>, %w<3>, %in, %out, %at, %local, %source, %totals;\n\
              .reg .b32 %u<{SHARED_WORDS}>;\n.reg .b16 %h<{HALVES}>;\n.reg .pred %p<{PREDICATES}>, %q;\n.reg .b32 %shared;\n\
              .local .align 16 .b8 array[{PART}];\n",
             self.own.max(1)
@@ -369,6 +374,7 @@ impl Writer {
             56 => self.vectors(),
             57 => self.fields(),
             58 => self.bytes(),
+            59 if !self.callee => self.total(),
             _ => self.arithmetic(32),
         }
     }

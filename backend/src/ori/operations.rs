@@ -389,6 +389,10 @@ operations! {
         Facts::access(Space::Global, Kind::Update, order, offset, 4 * atom_registers(ty)), as if is_float(ty) { &["REDG.F", "RED"] } else { &["REDG", "RED"] };
     Atoms "ATOMS" { op: AtomOp = Op, ty: AtomType = Type, order: Order, offset: i32 = Offset }
         [result(atom_registers(ty))] <- [r(RA), uniform_base(), r(RB).wide(atom_registers(ty))] Facts::access(Space::Shared, Kind::Update, order, offset, 4 * atom_registers(ty));
+    /// Adds one for each thread. The threads with the same address take one operation together. The result is not the
+    /// old value of a thread, so nothing reads it.
+    AtomsCount "ATOMS.POPC.INC.32" { order: Order, offset: i32 = Offset }
+        [R] <- [r(RA), uniform(At::In(Field::UrBase))] Facts::access(Space::Shared, Kind::Update, order, offset, 4), as &["ATOMS.POPC.INC"];
     AtomsCas "ATOMS.CAS" { size: CasSize = Type, order: Order, offset: i32 = Offset }
         [result(cas_registers(size))] <- [r(RA), uniform_base(), r(RB).wide(cas_registers(size)), r(RC).wide(cas_registers(size))]
         Facts::access(Space::Shared, Kind::Update, order, offset, 4 * cas_registers(size));

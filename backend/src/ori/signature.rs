@@ -616,6 +616,8 @@ pub mod special {
     pub const TID: [Sr; 3] = [Sr(0x21), Sr(0x22), Sr(0x23)];
     pub const CTA_ID: [Sr; 3] = [Sr(0x25), Sr(0x26), Sr(0x27)];
     pub const LANE_MASKS: std::ops::RangeInclusive<u8> = 0x38..=0x3c;
+    /// The mask of the lanes with lower numbers.
+    pub const LOWER_LANES: Sr = Sr(0x39);
     /// The rank of the thread's CTA in its cluster.
     pub const CLUSTER_CTA_ID: Sr = Sr(0x88);
     pub const ZERO: Sr = Sr(0xff);

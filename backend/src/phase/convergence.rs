@@ -26,6 +26,7 @@ use crate::ori::op::{Bool, ICmp, Meeting, Op, Sign, VoteMode, lut};
 use crate::ori::operations::facts;
 use crate::ori::signature::signature;
 use crate::phase::branches::decide_known;
+use crate::phase::edit::split;
 use crate::phases::{Change, Context};
 use plan::{Barrier, Plan};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -483,23 +484,6 @@ fn for_each_thread(func: &mut Function, b: BlockId, uniform: Value) -> Value {
         block.insts.insert(0, Inst::new(Op::R2ur, &[Dst::Value(uniform)], &[own.into()], at));
     }
     own
-}
-
-/// Moves the instructions of a block from `at` on, and its terminator, to a new block, which is not in the layout yet.
-fn split(func: &mut Function, b: BlockId, at: usize) -> BlockId {
-    let new = func.new_block();
-    let block = func.block_mut(b);
-    let insts = block.insts.split_off(at);
-    let term = std::mem::replace(&mut block.term, Term::Jump(new));
-    let src = block.term_src;
-    for to in term.successors() {
-        for phi in &mut func.block_mut(to).phis {
-            phi.args.iter_mut().filter(|(from, _)| *from == b).for_each(|(from, _)| *from = new);
-        }
-    }
-    let after = func.block_mut(new);
-    (after.insts, after.term, after.term_src) = (insts, term, src);
-    new
 }
 
 #[cfg(test)]

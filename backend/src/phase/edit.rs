@@ -3,7 +3,7 @@
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
 use crate::ori::defs::Defs;
-use crate::ori::ir::{BlockId, Const, Dst, Function, Inst, Src, SrcKind, SrcMods, Value, sign_bits};
+use crate::ori::ir::{BlockId, Const, Dst, Function, Inst, Src, SrcKind, SrcMods, Term, Value, sign_bits};
 use crate::ori::memory::effect;
 use crate::ori::op::{Op, ShfType};
 use crate::ori::signature;
@@ -119,6 +119,23 @@ pub fn part_of(kind: SrcKind, part: u8) -> SrcKind {
         SrcKind::Const(c) => SrcKind::Const(Const { bank: c.bank, offset: c.offset + 4 * u16::from(part) }),
         other => other,
     }
+}
+
+/// Moves the instructions of a block from `at` on, and its terminator, to a new block, which is not in the layout yet.
+pub fn split(func: &mut Function, b: BlockId, at: usize) -> BlockId {
+    let new = func.new_block();
+    let block = func.block_mut(b);
+    let insts = block.insts.split_off(at);
+    let term = std::mem::replace(&mut block.term, Term::Jump(new));
+    let src = block.term_src;
+    for to in term.successors() {
+        for phi in &mut func.block_mut(to).phis {
+            phi.args.iter_mut().filter(|(from, _)| *from == b).for_each(|(from, _)| *from = new);
+        }
+    }
+    let after = func.block_mut(new);
+    (after.insts, after.term, after.term_src) = (insts, term, src);
+    new
 }
 
 /// The bits of a 32-bit operand, if they are known.

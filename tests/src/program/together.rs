@@ -167,4 +167,17 @@ impl Writer {
         self.line(&format!("mov.b32 {copy}, {mask};"));
         copy
     }
+
+    /// Adds an atomic operation of all threads on one word. Each word has one operation, so their order does not matter.
+    pub(super) fn total(&mut self) {
+        let of_words = ["add.u32", "max.s32", "min.u32", "or.b32", "xor.b32", "and.b32"];
+        let at = self.random.below(of_words.len() as u64 + 1);
+        let (op, bits) = of_words.get(at as usize).map_or(("add.u64", 64), |op| (*op, 32));
+        let value = match self.random.below(3) {
+            0 => self.pick(&["1", "1", "-3"]).to_owned(),
+            1 if bits == 32 => self.shared(),
+            _ => self.operand(bits),
+        };
+        self.guarded(&format!("red.global.{op} [%totals+{}], {value};", 4 * at));
+    }
 }

@@ -11,8 +11,7 @@ use crate::input::{AddressBase, Operand};
 use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{
-    AddressScale, Arrival, ArriveMode, AtomOp, AtomType, CctlOp, CopiesArrive, MemSize, Op, Sign, Sr, ViewOf,
-    lut,
+    AddressScale, Arrival, ArriveMode, AtomOp, AtomType, CctlOp, CopiesArrive, MemSize, Op, Sign, ViewOf, lut,
 };
 use crate::ori::signature::special;
 use ptx_isa::{FormId, Mod, ScalarType};
@@ -184,7 +183,7 @@ impl<'a> Lowering<'a> {
         }
         // The threads of one instruction arrive one after the other. Each earlier one adds its count.
         let [threads, high] = self.pair(before);
-        let lower = self.s2r(Sr(*special::LANE_MASKS.start() + 1));
+        let lower = self.s2r(special::LOWER_LANES);
         let earlier = self.lop3(lut::A & lut::B, threads, lower, Src::ZERO);
         let earlier = self.reg(Op::Popc, &[earlier]);
         let earlier = self.shift_left(earlier, Src::imm(PENDING_AT));
