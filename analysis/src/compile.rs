@@ -91,6 +91,7 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         variables: variables.collect(),
         functions,
         pointees_wait: !mentions.calls_by_address(db) || *pointees_wait(db, file),
+        nounroll: whole.nounroll,
         pointees_watch: !mentions.calls_by_address(db) || *pointees_watch(db, file),
     })
 }

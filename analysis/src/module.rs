@@ -259,6 +259,7 @@ struct Builder {
     /// Parallel to `variables`.
     variable_shapes: Vec<Shape>,
     findings: Vec<Finding>,
+    nounroll: bool,
 }
 
 impl Builder {
@@ -289,6 +290,7 @@ impl Builder {
             ItemDecl::Function(function) => self.function(at, *function),
             ItemDecl::Alias { name, aliasee } => self.alias(at, &name, &aliasee),
             ItemDecl::File(Some(number)) => self.file(item, number),
+            ItemDecl::NoUnroll => self.nounroll = true,
             ItemDecl::File(None) | ItemDecl::DebugInfo => {}
             ItemDecl::None | ItemDecl::Version(_) | ItemDecl::Target(_) | ItemDecl::AddressSize(_) => {}
         }
@@ -515,6 +517,7 @@ impl Builder {
             functions: self.functions,
             pointees_wait: true,
             pointees_watch: true,
+            nounroll: self.nounroll,
         };
         Module {
             env: Arc::new(env),

@@ -37,6 +37,8 @@ pub enum ItemDecl {
     File(Option<u64>),
     /// The section `.debug_info`.
     DebugInfo,
+    /// `.pragma "nounroll"`.
+    NoUnroll,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -157,6 +159,9 @@ fn declared_in(node: Node<'_>, text: &str) -> ItemDecl {
                 (Some(name), Some(aliasee)) => ItemDecl::Alias { name, aliasee },
                 _ => ItemDecl::None,
             }
+        }
+        SyntaxKind::PRAGMA if words(SyntaxKind::STRING).any(|word| word == "\"nounroll\"") => {
+            ItemDecl::NoUnroll
         }
         _ => ItemDecl::None,
     }

@@ -127,7 +127,7 @@ fn compile_with(
         generate(&mut ori, limit, options, session)
             .map_err(|error| error.moved(|at| statements.original(at)))?;
     let explanation = explanation.map(|mut explanation| {
-        let has_pragma = func.nounroll.everywhere || !func.nounroll.before.is_empty();
+        let has_pragma = env.nounroll || func.nounroll.everywhere || !func.nounroll.before.is_empty();
         explanation.kept.retain(|(_, why)| has_pragma || *why != Kept::Pragma);
         explanation.map(&|src| statements.original(src));
         explanation

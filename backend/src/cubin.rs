@@ -323,6 +323,7 @@ mod tests {
             functions: vec![],
             pointees_wait: true,
             pointees_watch: true,
+            nounroll: false,
         };
         let input = Function {
             name: "kernel".into(),

@@ -34,6 +34,8 @@ pub struct Env {
     /// Whether a function that is called through its address may watch other threads (see [`Signature::watches`]); true
     /// if unknown.
     pub pointees_watch: bool,
+    /// `.pragma "nounroll"` at module scope: it applies to all functions, wherever it is.
+    pub nounroll: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -286,8 +288,8 @@ impl Function {
 pub struct Nounroll {
     /// The pragma precedes the body, so it applies to all loops.
     pub everywhere: bool,
-    /// Pragmas in the body, each for the loop that begins there: the number of statements before it, in ascending
-    /// order.
+    /// Pragmas in the body, each for the loop whose first block it is in: the number of statements before it, labels
+    /// included, in ascending order.
     pub before: Vec<u32>,
 }
 

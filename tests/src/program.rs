@@ -160,12 +160,7 @@ fn write(seed: u64, ragged: bool) -> Case {
     let exact = |bytes| Argument::Buffer(bytes, Compare::Exact);
     let mut output = vec![0; THREADS * PART];
     output.extend([0xff; TOTALS]);
-    Case::new(
-        text,
-        1,
-        THREADS as u32,
-        vec![exact(input), exact(output), Argument::U32(turns)],
-    )
+    Case::new(text, 1, THREADS as u32, vec![exact(input), exact(output), Argument::U32(turns)])
 }
 
 /// Removes runs of lines from a case, long runs first, as long as it still fails.

@@ -1,6 +1,6 @@
 //! Whole kernels: compiled code must leave the same memory as the interpreter.
 
-use conformance::case::{Argument, Case, Compare, differences};
+use conformance::case::{Argument, Case, Compare, compile, differences, input};
 use conformance::sweep::Random;
 
 fn words(seed: u64, count: usize) -> Vec<u8> {
@@ -212,4 +212,27 @@ fn registers_that_functions_share_are_refused_where_they_cannot_be_inlined() {
     assert_eq!(refused(&text.replace("@%p call again;", "")), "");
     let pointed = text.replace("@%p call again;", ".reg .u64 %d; mov.u64 %d, next;");
     assert_eq!(refused(&pointed), "next");
+}
+
+/// As in ptxas, `nounroll` applies to the loop whose first block it is in, or to all loops of a function or module.
+#[test]
+fn a_pragma_keeps_the_loop_of_its_block() {
+    const PRAGMA: &str = ".pragma \"nounroll\";";
+    let lines = |module: &str, kernel: &str, before: &str, inside: &str| {
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n{module}\n.entry k(.param .u64 p, .param .u32 n)\n{kernel}\n{{\n\
+             .reg .b32 %r<4>; .reg .b64 %d; .reg .pred %p;\nld.param.u64 %d, [p]; ld.param.u32 %r1, [n]; mov.u32 %r0, 0;\n\
+             {before}\nLOOP:\nld.global.u32 %r2, [%d];\n{inside}\nmad.lo.u32 %r0, %r0, 3, %r2; add.u64 %d, %d, 4;\n\
+             sub.u32 %r1, %r1, 1; setp.ne.u32 %p, %r1, 0; @%p bra LOOP;\nst.global.u32 [%d], %r0; ret;\n}}\n"
+        );
+        let input = input(&text, "k").unwrap();
+        compile(&input, ptx_isa::Sm::new(80), 3).unwrap().kernel.lines.len()
+    };
+    let unrolled = lines("", "", "", "");
+    assert_eq!(lines("", "", PRAGMA, ""), unrolled);
+    let kept = lines("", "", "", PRAGMA);
+    assert!(kept < unrolled / 2, "{kept} of {unrolled} instructions");
+    assert_eq!(lines(PRAGMA, "", "", ""), kept);
+    assert_eq!(lines("", PRAGMA, "", ""), kept);
+    assert_eq!(lines("", "", &format!("{PRAGMA}\nbra LOOP;"), ""), unrolled);
 }

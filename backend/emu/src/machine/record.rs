@@ -183,6 +183,10 @@ impl Block<'_> {
                 let first = addresses.first().copied().unwrap_or(0);
                 match name {
                     "LDS" | "STS" => recorder.add(Detail::Shared { passes: passes(&addresses, bytes) }),
+                    // Shared memory counts the threads with one address together.
+                    "ATOMS" if inst.form().name == "ATOMS.POPC.INC" => {
+                        recorder.add(Detail::Shared { passes: passes(&addresses, bytes) });
+                    }
                     "ATOMS" => recorder.add(Detail::Shared { passes: serial_passes(&addresses) }),
                     "LDL" | "STL" => recorder.lines(&local(&addresses, w, self.cluster.rank()), bytes),
                     "LD" | "ST" | "ATOM" if space_of(first) == Space::Shared => {

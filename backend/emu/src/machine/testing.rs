@@ -57,6 +57,7 @@ pub(crate) fn device(sm: Sm) -> Device {
         functions: Vec::new(),
         pointees_wait: true,
         pointees_watch: true,
+        nounroll: false,
     };
     Device::new(&env).expect("a device")
 }

@@ -76,10 +76,12 @@ impl<'a> Lowering<'a> {
         let nounroll = &self.func.nounroll;
         for run in &runs {
             let Some(block) = run.block else { continue };
-            let next = nounroll.before.partition_point(|&before| (before as usize) < run.statements.start);
-            let here =
-                nounroll.before.get(next).is_some_and(|&before| (before as usize) < run.statements.end);
-            self.out.block_mut(block).may_unroll = !nounroll.everywhere && !here;
+            // As in ptxas, a pragma before the label of a loop is in the block before the loop.
+            let next = nounroll.before.partition_point(|&before| before as usize <= run.statements.start);
+            let ends = matches!(body[run.statements.clone()].last(), Some(Stmt::Instr(instr)) if is_terminator(instr.opcode.form));
+            let end = run.statements.end - usize::from(ends);
+            let here = nounroll.before.get(next).is_some_and(|&before| before as usize <= end);
+            self.out.block_mut(block).may_unroll = !(self.env.nounroll || nounroll.everywhere || here);
         }
         self.labels = run_of_label.iter().map(|run| run.and_then(|i: usize| runs[i].block)).collect();
         Ok(runs)

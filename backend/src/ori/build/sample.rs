@@ -31,6 +31,7 @@ impl Sample {
             functions: Vec::new(),
             pointees_wait: true,
             pointees_watch: true,
+            nounroll: false,
         };
         let func =
             Function { name: "sample".into(), entry: true, linkage: Linkage::Visible, ..Function::default() };
