@@ -212,7 +212,7 @@ mod tests {
         let file = db.add_file(
             ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 n)\n{\n\
              .reg .b32 %r<4>;\n.reg .b64 %rd<2>;\n.reg .pred %p;\nld.param.u64 %rd1, [a];\nld.param.u32 %r1, [n];\n\
-             setp.eq.u32 %p, %r1, 0;\n@%p bra DONE;\natom.global.add.u32 %r2, [%rd1], %r1;\n\
+             setp.eq.u32 %p, %r1, 0;\n@%p bra DONE;\natom.global.exch.b32 %r2, [%rd1], %r1;\n\
              st.global.u32 [%rd1], %r2;\nDONE:\nret;\n}\n",
         );
         let found = portrait(&db, file, "k").expect("it is compiled");
