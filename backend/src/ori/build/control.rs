@@ -77,10 +77,11 @@ impl<'a> Lowering<'a> {
         for run in &runs {
             let Some(block) = run.block else { continue };
             // As in ptxas, a pragma before the label of a loop is in the block before the loop.
-            let next = nounroll.before.partition_point(|&before| before as usize <= run.statements.start);
-            let ends = matches!(body[run.statements.clone()].last(), Some(Stmt::Instr(instr)) if is_terminator(instr.opcode.form));
-            let end = run.statements.end - usize::from(ends);
-            let here = nounroll.before.get(next).is_some_and(|&before| before as usize <= end);
+            let (start, end) = (run.statements.start, run.statements.end);
+            let next = nounroll.before.partition_point(|&before| before as usize <= start);
+            let is_last = |stmt: &Stmt| matches!(stmt, Stmt::Instr(i) if is_terminator(i.opcode.form));
+            let last = end - usize::from(body[start..end].last().is_some_and(is_last));
+            let here = nounroll.before.get(next).is_some_and(|&before| before as usize <= last);
             self.out.block_mut(block).may_unroll = !(self.env.nounroll || nounroll.everywhere || here);
         }
         self.labels = run_of_label.iter().map(|run| run.and_then(|i: usize| runs[i].block)).collect();
