@@ -7,7 +7,7 @@ use super::memory::Target;
 use super::{Lowering, Result, Statement};
 use crate::input::Operand;
 use crate::ori::ir::{Dst, File, Inst, Src, Term};
-use crate::ori::memory::Order;
+use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{Access, AddressScale, AtomOp, CasSize, HalfRead, ICmp, MemSize, Op, Round};
 use ptx_isa::{ScalarType, TypeKind};
 
@@ -220,13 +220,20 @@ impl<'a> Lowering<'a> {
         Ok(self.read_variable(seen))
     }
 
-    /// Reads the probable value of a word; compare-and-swap decides whether it is right. So the load may be weak, and get
-    /// an old value from the first-level cache.
+    /// Reads the probable value of a word; compare-and-swap decides whether it is right.
     fn guess(&mut self, word: Word, size: MemSize, width: u8) -> Src {
-        let Word { address, offset, place, .. } = word;
-        let access = Access::weak(size, offset);
+        let Word { address, offset, order, place } = word;
+        let scope = match order {
+            Order::Relaxed(scope) | Order::Acquire(scope) | Order::Release(scope) | Order::AcqRel(scope) => {
+                scope
+            }
+            _ => Scope::Gpu,
+        };
+        let access = Access { order: Order::Relaxed(scope), ..Access::weak(size, offset) };
         let op = match place {
-            WordPlace::Shared => Op::Lds { size, order: Order::Weak, scale: AddressScale::One, offset },
+            WordPlace::Shared => {
+                Op::Lds { size, order: Order::Relaxed(Scope::Cta), scale: AddressScale::One, offset }
+            }
             WordPlace::Global => Op::Ldg { access },
             WordPlace::Generic => Op::Ld { access },
         };
