@@ -65,6 +65,13 @@ impl<'a> Draft<'a> {
         let block = self.func.block_mut(middle);
         block.term = Term::Jump(to);
         block.term_src = term_src;
+        self.lead_through(middle, from, to);
+        middle
+    }
+
+    /// Lets the edge from `from` to `to` lead through `middle`, a block that [`Draft::split_edge`] added on another edge
+    /// to `to`.
+    pub(crate) fn lead_through(&mut self, middle: BlockId, from: BlockId, to: BlockId) {
         let retarget = |b: &mut BlockId| {
             if *b == to {
                 *b = middle;
@@ -80,13 +87,18 @@ impl<'a> Draft<'a> {
             Term::Exit | Term::Ret | Term::Unreachable => {}
         }
         self.on_edges.push((from, middle));
-        middle
     }
 
-    /// Puts blocks on edges after the blocks that the edges leave, the most recent first.
+    /// Puts blocks on edges after the last of the blocks that the edges leave, the most recent first.
     pub(crate) fn place_edges(&mut self) {
         let mut on_edges = std::mem::take(&mut self.on_edges);
-        on_edges.sort_by_key(|&(from, middle)| (from, std::cmp::Reverse(middle)));
+        let mut place = vec![0; self.func.blocks.len()];
+        for (i, b) in self.func.layout.iter().enumerate() {
+            place[b.index()] = i;
+        }
+        on_edges.sort_unstable_by_key(|&(from, middle)| (middle, std::cmp::Reverse(place[from.index()])));
+        on_edges.dedup_by_key(|edge| edge.1);
+        on_edges.sort_unstable_by_key(|&(from, middle)| (from, std::cmp::Reverse(middle)));
         let of = |from: BlockId| {
             let first = on_edges.partition_point(|edge| edge.0 < from);
             on_edges[first..].iter().take_while(move |edge| edge.0 == from).map(|edge| edge.1)

@@ -2,7 +2,7 @@
 //!
 //! Phis, packs and copies become parallel copies; coalesced ones disappear. The copies of an edge are at the end of the
 //! predecessor if it has no other successor, at the start of the successor if it has no other predecessor, and
-//! otherwise in a separate block. The copies of a loop's back edge are also at the end of the predecessor if the other
+//! otherwise in a separate block, which edges with the same copies share. The copies of a loop's back edge are also at the end of the predecessor if the other
 //! successor does not read the overwritten registers, because a separate block would cost a branch in each iteration.
 
 use crate::CodegenError;
@@ -16,6 +16,8 @@ use crate::regalloc::live::{Liveness, Point};
 use crate::regalloc::moves::{Move, ZERO_PAIR, sequence};
 use crate::regalloc::occupancy::{Occupancy, Registers};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::collections::hash_map::Entry;
 
 /// The registers of all values.
 pub(crate) struct Placement {
@@ -176,6 +178,9 @@ fn edges_into(
             arguments.entry(from).or_default().push((phi.dst, arg));
         }
     }
+    // Blocks on edges, by their copies.
+    let mut shared: FxHashMap<Vec<(Op, SmallVec<[Dst; 2]>, SmallVec<[Src; 4]>)>, BlockId> =
+        FxHashMap::default();
     for &pred in cfg.preds(b) {
         let mut moves = Vec::new();
         for &(dst, arg) in arguments.get(&pred).into_iter().flatten() {
@@ -199,7 +204,14 @@ fn edges_into(
         } else if cfg.preds(b).len() == 1 {
             (b, true)
         } else {
-            (draft.split_edge(pred, b), false)
+            let copies = code.iter().map(|inst| (inst.op, inst.dsts.clone(), inst.srcs.clone())).collect();
+            match shared.entry(copies) {
+                Entry::Occupied(entry) => {
+                    draft.lead_through(*entry.get(), pred, b);
+                    continue;
+                }
+                Entry::Vacant(entry) => (*entry.insert(draft.split_edge(pred, b)), false),
+            }
         };
         let origins = vec![None; code.len()];
         placed(home, at_start, code.len(), pred);
