@@ -53,12 +53,15 @@ impl Statements {
 /// A loop whose iterations were copied. The copies are numbered in the order of `pieces`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unrolled {
-    /// The branch that leaves or repeats the loop. In the result, only the last copy in each piece is such a branch.
+    /// The branch that leaves or repeats the loop. In the result, only the last copy in each piece is such a
+    /// branch, and only in the last piece if the trip count is known.
     pub branch: SrcId,
     /// The maximum number of copies of a statement before the loop was copied.
     pub copies: u32,
-    /// The pieces in the order of control flow. If there are several, each may be skipped.
+    /// The pieces in the order of control flow.
     pub pieces: Vec<Piece>,
+    /// The trip count is known, so every piece is executed. Otherwise, if there are several, each may be skipped.
+    pub known: bool,
     /// The round in which the loop was found. All loops of a round are found in the control flow that results from the
     /// rounds before.
     pub round: u32,

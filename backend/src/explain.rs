@@ -141,8 +141,8 @@ pub enum Kept {
     Cost { cost: u32, most: u32 },
     /// Threads of a warp may leave it in different iterations, but execute operations together or update memory.
     Apart,
-    /// The number of iterations is known, but straight-line code of all of them would be too long for what it saves,
-    /// and no smaller number divides it.
+    /// The number of iterations is known, but straight-line code of all of them would be too long for what it saves, and
+    /// an iteration has several blocks or is too long for doing several at a time.
     Long { iterations: u32 },
     /// The function would become too long.
     Growth,

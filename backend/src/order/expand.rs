@@ -111,6 +111,8 @@ impl<'a> Expansion<'a> {
             for within in 0..piece.iterations as usize {
                 let iteration = start + within;
                 let last = within + 1 == piece.iterations as usize;
+                // Whether the loop may end with this iteration.
+                let ends = last && (!one.known || p + 1 == heads.len());
                 let again = repetition(piece, p, last, &heads, || block_of(iteration + 1, header));
                 for ((&b, ways), node) in body.iter().zip(&ways).zip(&sources) {
                     let mut to = Vec::new();
@@ -119,11 +121,11 @@ impl<'a> Expansion<'a> {
                             _ if way == header => {
                                 to.extend(&again);
                                 // A loop with its test at the start ends with the test after its last iteration.
-                                to.extend(exits.iter().filter(|_| last && b != branch));
+                                to.extend(exits.iter().filter(|_| ends && b != branch));
                             }
                             true => to.push(block_of(iteration, way)),
                             // The branch does not leave the loop here.
-                            false if b == branch && !last => {}
+                            false if b == branch && !ends => {}
                             false => to.push(way),
                         }
                     }
@@ -133,7 +135,7 @@ impl<'a> Expansion<'a> {
                 }
             }
         }
-        if let [_, _, ..] = heads[..] {
+        if heads.len() > 1 && !one.known {
             for &b in cfg.preds(header).iter().filter(|b| !index.contains_key(b)) {
                 let mut ways = self.graph.block(b).term.successors().to_vec();
                 ways.extend(&heads[1..]);

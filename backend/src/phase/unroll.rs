@@ -1,11 +1,11 @@
 //! Loop unrolling.
 //!
 //! A loop is unrolled if its only exit test is at its end, and the trip count is known or the test compares an induction
-//! variable with constant step against a loop-invariant limit. A trip count is known if evaluating the test for one
-//! iteration after the other gives it. If it is known and small, the loop becomes straight-line code. If it is known and
-//! larger, the new loop does several iterations at a time, a divisor of the trip count. Otherwise, if the test reads the
-//! variable after the step, shorter and shorter pieces precede the loop. A guard before each checks that enough
-//! iterations are left:
+//! variable with constant step against a loop-invariant limit. A trip count is known if the start and the limit are
+//! constants, or if evaluating the test for one iteration after the other gives it. If it is known and small, the loop
+//! becomes straight-line code. If it is known and larger, and an iteration is one block, the new loop does several
+//! iterations at a time, and the remainder precedes it. If it is not known, and the test reads the variable after the
+//! step, shorter and shorter pieces precede the loop. A guard before each checks that enough iterations are left:
 //!
 //! ```text
 //!        guard: are four iterations left? ──── no ─┐
@@ -74,10 +74,10 @@ const MOST_STRAIGHT: u32 = 1024;
 /// Such code pays if the number of iterations, times the square of twice the cost of what stays in an iteration plus three,
 /// is at most this number times the cost of what becomes known.
 const STRAIGHT_GAIN: u64 = 50_000;
-/// The maximum number of operations in an iteration of the new loop, if the trip count is known and larger.
-const LONGEST_DIVIDED: usize = 288;
-/// The maximum number of iterations of the old loop in one of the new loop.
-const MOST_DIVIDED: u32 = 128;
+/// The maximum cost of an iteration if the trip count is known and larger, without the test and the steps.
+const MOST_COST_DIVIDED: u32 = 72;
+/// The maximum cost of an iteration of the new loop and of the iterations before it.
+const LONGEST_DIVIDED: u32 = 350;
 /// The maximum number of operations that unrolling adds to a function.
 const MOST_ADDED: usize = 4000;
 /// The number of nested loops that are unrolled.

@@ -2,8 +2,8 @@
 
 use super::known::Known;
 use super::{
-    COST_OF_SHARED_WAIT, LONGEST_DIVIDED, MOST_ADDED, MOST_COST, MOST_COST_GLOBAL, MOST_COST_SHARED,
-    MOST_DIVIDED, MOST_STRAIGHT, PIECES, STRAIGHT_GAIN,
+    COST_OF_SHARED_WAIT, LONGEST_DIVIDED, MOST_ADDED, MOST_COST, MOST_COST_DIVIDED, MOST_COST_GLOBAL,
+    MOST_COST_SHARED, MOST_STRAIGHT, PIECES, STRAIGHT_GAIN,
 };
 use crate::copies::Piece;
 use crate::explain::Kept;
@@ -27,8 +27,8 @@ pub(super) struct Counted {
     /// `None` if the trip count is known, but no difference to a limit determines it.
     pub(super) induction: Option<Induction>,
     known: Known,
-    /// The trip count, if it is known and not too large to compute.
-    iterations: Option<u32>,
+    /// The trip count, if it is known.
+    pub(super) iterations: Option<u32>,
     /// The loop has convergent operations, which threads execute together.
     pub(super) convergent: bool,
 }
@@ -200,19 +200,13 @@ impl Counted {
 
     /// The pieces of the unrolled loop, or why it stays. `agree` tells whether the threads of a warp leave together.
     pub(super) fn pieces(&self, func: &Function, agree: impl Fn() -> bool) -> Result<Vec<Piece>, Kept> {
-        let size = self.size(func);
         let pieces = match self.iterations {
             Some(all) if all <= MOST_STRAIGHT && self.is_worth_straight(func, all) => {
                 vec![Piece { iterations: all, repeats: false }]
             }
-            Some(all)
-                if self.induction.is_some()
-                    && let Some(iterations) = divisor(all, (LONGEST_DIVIDED / size.max(1)) as u32) =>
-            {
-                vec![Piece { iterations, repeats: true }]
-            }
-            all => {
-                self.may_be_divided(func, all, agree)?;
+            Some(all) => self.divided(func, all).ok_or(Kept::Long { iterations: all })?,
+            None => {
+                self.may_be_divided(func, agree)?;
                 PIECES.to_vec()
             }
         };
@@ -221,19 +215,48 @@ impl Counted {
         is_numbered.then_some(pieces).ok_or(Kept::Growth)
     }
 
+    /// The pieces of a loop with `all` iterations: a loop that does as many of them at a time as possible, preceded by
+    /// the remainder. The choice is that of ptxas, found by compiling loops of all lengths and many trip counts.
+    fn divided(&self, func: &Function, all: u32) -> Option<Vec<Piece>> {
+        let cost = u32::try_from(self.cost(func) - self.cost_of_steps(func)).ok()?.max(1);
+        if self.induction.is_none() || self.body.len() > 1 || cost > MOST_COST_DIVIDED {
+            return None;
+        }
+        let fits = |iterations: &u32| (iterations + all % iterations) * cost <= LONGEST_DIVIDED;
+        let iterations = (2..=all.min(LONGEST_DIVIDED / cost)).rev().find(fits)?;
+        let rest = (all % iterations > 0).then_some(Piece { iterations: all % iterations, repeats: false });
+        Some(rest.into_iter().chain([Piece { iterations, repeats: iterations < all }]).collect())
+    }
+
+    /// The cost of the test and of the sums of phis and constants for the next iteration, which one iteration of a
+    /// divided loop computes for all.
+    fn cost_of_steps(&self, func: &Function) -> u64 {
+        let of = |v: Value| self.insts(func).find(|inst| inst.defs().any(|own| own == v));
+        let phis = &func.block(self.header()).phis;
+        let is_step = |phi: &Value, next: &Src| {
+            let mut next = next.value().and_then(of);
+            if let Some(pack) = next.filter(|inst| inst.op == Op::Pack) {
+                next = pack.srcs[0].value().and_then(of);
+            }
+            next.filter(|inst| {
+                let is_phi = |src: &Src| src.mods == SrcMods::NONE && src.value() == Some(*phi);
+                let constants = inst.srcs.iter().filter(|src| known(src).is_some()).count();
+                inst.op == (Op::Iadd3 { x: false }) && constants == 2 && inst.srcs.iter().any(is_phi)
+            })
+        };
+        let carried = self.carried(func);
+        let sums = phis.iter().zip(&carried).filter_map(|(phi, next)| is_step(&phi.dst, next));
+        let test = self.induction.and_then(|induction| of(induction.test));
+        sums.chain(test).map(cost).sum()
+    }
+
     /// Why the loop is not divided into [`PIECES`].
-    fn may_be_divided(
-        &self,
-        func: &Function,
-        iterations: Option<u32>,
-        agree: impl Fn() -> bool,
-    ) -> Result<(), Kept> {
+    fn may_be_divided(&self, func: &Function, agree: impl Fn() -> bool) -> Result<(), Kept> {
         let (cost, most) = (self.cost(func), self.most_cost(func));
-        match (&self.induction, iterations) {
-            (None, Some(iterations)) => Err(Kept::Long { iterations }),
-            (None, None) => Err(Kept::Uncounted),
+        match &self.induction {
+            None => Err(Kept::Uncounted),
             // ptxas keeps such loops.
-            (Some(by), _) if by.offset != by.step as u32 => Err(Kept::TestsBeforeStep),
+            Some(by) if by.offset != by.step as u32 => Err(Kept::TestsBeforeStep),
             _ if cost > most => Err(Kept::Cost { cost: cost as u32, most: most as u32 }),
             _ if (self.is_kept_together(func) || self.returns_loads(func)) && !agree() => Err(Kept::Apart),
             _ => Ok(()),
@@ -297,9 +320,8 @@ impl Induction {
         test.srcs.get(self.limit).copied()
     }
 
-    /// The trip count, if it is known and not too large to compute.
+    /// The trip count, if it is known.
     fn iterations(&self, func: &Function, body: &[BlockId]) -> Option<u32> {
-        const MOST: u32 = 1 << 12;
         let (header, last) = (body.first()?, body.last()?);
         let phi = &func.block(*header).phis[self.phi];
         let mut starts = phi.args.iter().filter(|(from, _)| from != last).map(|(_, src)| known(src));
@@ -307,40 +329,42 @@ impl Induction {
         if starts.any(|other| other != Some(start)) {
             return None;
         }
-        let limit = known(&self.limit(func, body)?)?;
-        let mut tested = start.wrapping_add(self.offset);
-        let mut iterations = 1;
-        while self.compares(tested, limit) {
-            iterations += 1;
-            tested = tested.wrapping_add(self.step as u32);
-            if iterations > MOST {
-                return None;
-            }
-        }
-        Some(iterations)
+        self.repetitions(start.wrapping_add(self.offset), known(&self.limit(func, body)?)?)?.checked_add(1)
     }
 
-    fn compares(&self, a: u32, b: u32) -> bool {
-        let order = match self.sign {
-            Sign::S32 => (a as i32).cmp(&(b as i32)),
-            Sign::U32 => a.cmp(&b),
-        };
-        match self.cmp {
-            ICmp::Lt => order.is_lt(),
-            ICmp::Le => order.is_le(),
-            ICmp::Gt => order.is_gt(),
-            ICmp::Ge => order.is_ge(),
-            ICmp::Eq => order.is_eq(),
-            _ => order.is_ne(),
+    /// How often the loop is repeated if the first test compares `tested`. `None` if the variable wraps around first.
+    fn repetitions(&self, tested: u32, limit: u32) -> Option<u32> {
+        let size = self.step.unsigned_abs();
+        if self.cmp == ICmp::Ne {
+            let distance =
+                if self.step > 0 { limit.wrapping_sub(tested) } else { tested.wrapping_sub(limit) };
+            return distance.is_multiple_of(size).then_some(distance / size);
         }
+        let number = |word: u32| match self.sign {
+            Sign::S32 => i64::from(word as i32),
+            Sign::U32 => i64::from(word),
+        };
+        let (tested, limit) = (number(tested), number(limit));
+        // The distance to the first value for which the comparison is false.
+        let is_equal_too = matches!(self.cmp, ICmp::Le | ICmp::Ge);
+        let distance =
+            (if self.step > 0 { limit - tested } else { tested - limit }) + i64::from(is_equal_too);
+        let repetitions = distance.max(0).unsigned_abs().div_ceil(u64::from(size));
+        let end = tested + i64::from(self.step) * repetitions as i64;
+        (number(end as u32) == end).then_some(repetitions as u32)
     }
 }
 
-/// The cost of an instruction: an access counts as two operations, both halves of a 64-bit sum as one.
+/// The cost of an instruction: an access counts as two operations, an atomic one as ten, both halves of a 64-bit sum as
+/// one.
 fn cost(inst: &Inst) -> u64 {
     match &inst.op {
         Op::Iadd3 { x: true } | Op::Pack | Op::Copy => 0,
-        op => 1 + u64::from(memory(op).is_some_and(|memory| memory.space != Space::Constant)),
+        op => match memory(op) {
+            Some(memory) if memory.kind == Kind::Update => 10,
+            Some(memory) if memory.space != Space::Constant => 2,
+            _ => 1,
+        },
     }
 }
 
@@ -411,11 +435,6 @@ fn goes_towards(step: i32, cmp: ICmp) -> bool {
         _ => false,
     };
     towards && step.unsigned_abs() <= 1 << 24
-}
-
-/// The largest divisor of `all` that is at most `most`, if there is one of at least four.
-fn divisor(all: u32, most: u32) -> Option<u32> {
-    (4..=most.min(MOST_DIVIDED)).rev().find(|divisor| all.is_multiple_of(*divisor))
 }
 
 /// The negated comparison.

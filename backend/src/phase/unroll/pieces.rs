@@ -26,6 +26,7 @@ impl Counted {
             branch: func.block(last).term_src,
             copies,
             pieces: pieces.to_vec(),
+            known: self.iterations.is_some(),
             round,
             never: func.facts.never.len(),
         });
@@ -98,19 +99,22 @@ impl Counted {
         else {
             return;
         };
-        match next {
+        // Whether the loop may go on at `next` without this piece, and may end with it.
+        let is_optional = self.iterations.is_none();
+        match next.filter(|_| is_optional) {
             None => func.block_mut(from.block).term = Term::Jump(top),
             Some(next) => {
                 let enough = self.guard(func, place, from.block, &from.values, Src::TRUE);
                 func.block_mut(from.block).term =
-                    Term::Branch { cond: enough, then: top, els: *next, uniform: exit.uniform };
-                lead(func, from.block, &from.values, *next);
+                    Term::Branch { cond: enough, then: top, els: next, uniform: exit.uniform };
+                lead(func, from.block, &from.values, next);
             }
         }
         let exit = Exit { cond: substituted(&map, exit.cond), ..exit };
         let mut left = bottom;
         func.block_mut(bottom).term = match (piece.repeats, next) {
             (false, None) => Term::Jump(*after),
+            (false, Some(next)) if !is_optional => Term::Jump(*next),
             (false, Some(next)) => exit.branch(*next, *after),
             (true, None) => exit.branch(top, *after),
             (true, Some(next)) => {
@@ -130,6 +134,9 @@ impl Counted {
             .collect();
         if let Some(next) = next {
             lead(func, left, &values, *next);
+        }
+        if !is_optional && next.is_some() {
+            return;
         }
         for phi in &mut func.block_mut(*after).phis {
             if let Some((_, src)) = phi.args.iter().find(|(from, _)| *from == last) {

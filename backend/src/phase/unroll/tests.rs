@@ -83,6 +83,50 @@ fn loops_of_known_turns_become_straight() {
     );
 }
 
+/// The numbers of iterations of the pieces that replace a loop.
+fn pieces(body: &str) -> Vec<u32> {
+    let func = unrolled(body);
+    func.facts.unrolled.iter().flat_map(|one| one.pieces.iter().map(|piece| piece.iterations)).collect()
+}
+
+/// As in ptxas's code. An iteration costs 2.
+#[test]
+fn remainders_precede_loops_of_known_trip_counts() {
+    let of = |limit: &str| pieces(&counting("RZ", "0x1", "LT", limit));
+    assert_eq!(of("0x7d0"), [8, 166]);
+    assert_eq!(of("0x1000000"), [10, 162]);
+}
+
+#[test]
+fn loops_of_known_trip_counts_with_several_blocks_stay() {
+    let body = "b0:\n%v0:r = S2R{sr=0x21}\n%v9:p, _ = ISETP.LT.AND %v0, 0x5, PT\nJUMP b1\n\
+         b1:\n%v1:r = phi b0 RZ, b4 %v2\nSTS %v1, RZ, %v1\nBRA %v9, b3, b4\n\
+         b3:\nSTS %v0, RZ, %v1\nJUMP b4\n\
+         b4:\n%v2:r, _, _ = IADD3 %v1, 0x1, RZ\n%v3:p, _ = ISETP.LT.AND %v2, 0x7d0, PT\nBRA %v3, b1, b2\n\
+         b2:\nSTS %v0, RZ, %v0\nEXIT";
+    assert_eq!(pieces(body), []);
+    assert_eq!(pieces(&body.replace("0x7d0", "0x3")), [3]);
+}
+
+#[test]
+fn trip_counts_are_computed_from_start_step_and_limit() {
+    let of = |start, step, compare, limit| pieces(&counting(start, step, compare, limit));
+    assert_eq!(of("RZ", "0x1", "LT", "0xa"), [10]);
+    assert_eq!(of("RZ", "0x1", "LE", "0xa"), [11]);
+    assert_eq!(of("0x1", "0x3", "LT.U32", "0xa"), [3]);
+    assert_eq!(of("0x1", "0x3", "NE", "0xa"), [3]);
+    assert_eq!(of("0x5", "0xfffffffd", "GT", "0xfffffffb"), [4]);
+    assert_eq!(of("0x5", "0xfffffffe", "GE", "0xfffffffb"), [6]);
+    assert_eq!(of("0xa", "0x1", "LT", "0x1"), [1]);
+    assert_eq!(of("0xfffffff0", "0x1", "LT", "RZ"), [16]);
+    // The variable wraps around.
+    for (start, step, compare, limit) in
+        [("RZ", "0x3", "NE", "0xa"), ("RZ", "0x1", "LE.U32", "0xffffffff"), ("RZ", "0x2", "LT", "0x7fffffff")]
+    {
+        assert_ne!(of(start, step, compare, limit).len(), 1, "{step} {compare} {limit}");
+    }
+}
+
 #[test]
 fn the_test_of_an_unknown_trip_count_reads_the_next_number() {
     let of_next = counting("%v0", "0x4", "LT", "c[0x0][0x210]");
