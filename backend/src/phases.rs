@@ -143,6 +143,12 @@ pub const PHASES: &[Phase] = &[
     )
     .keeps_flow(),
     optional(
+        "OriLiveDead",
+        phase::dead_code::run,
+        &[("OriReassociateAndCommon", "sums become unused"), ("OriForwardMemory", "addresses become unused")],
+    )
+    .keeps_flow(),
+    optional(
         "OriLoopSimplification",
         phase::unroll::rotate::run,
         &[("OriLiveDead", "dead code does not count for the length of a header")],
@@ -158,6 +164,15 @@ pub const PHASES: &[Phase] = &[
     optional("OriFold", phase::fold::run, &[]).keeps_flow(),
     optional("GvnCse", phase::value_numbering::run, &[]).keeps_flow(),
     optional("OriLiveDead", phase::dead_code::run, &[]).keeps_flow(),
+    optional(
+        "OriReassociateAndCommon",
+        phase::reassociate::run,
+        &[
+            ("OriLoopUnrolling", "the indices in copies of an iteration differ by constants"),
+            ("OriLiveDead", "a dead use as a number would prevent the change of an address"),
+        ],
+    )
+    .keeps_flow(),
     optional(
         "OriExpandRoutines",
         phase::routines::place_single,

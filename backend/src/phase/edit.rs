@@ -182,6 +182,20 @@ pub fn added_to_pair(func: &Function, defs: &Defs, halves: &[Src; 2]) -> Option<
     })
 }
 
+/// If the pair is another pair, shifted left by less than 32: the other pair and the distance.
+pub fn shifted_pair(func: &Function, defs: &Defs, pair: &[Src; 2]) -> Option<([Src; 2], u32)> {
+    let (low, high) = (defs.of_src(func, &pair[0])?, defs.of_src(func, &pair[1])?);
+    let low_shifts = matches!(low.op, Op::Shf { right: false, wrap: false, hi: false, ty: ShfType::U32 })
+        && low.srcs[2] == Src::ZERO;
+    let high_shifts = matches!(high.op, Op::Shf { right: false, wrap: false, hi: true, ty: ShfType::U64 });
+    if !low_shifts || !high_shifts {
+        return None;
+    }
+    let by = known(&low.srcs[1])?;
+    let fits = high.srcs[0] == low.srcs[0] && known(&high.srcs[1]) == Some(by);
+    (fits && (1..32).contains(&by)).then(|| ([low.srcs[0], high.srcs[2]], by))
+}
+
 /// Removes blocks that the entry does not reach from the layout and from phis.
 pub fn remove_unreached(func: &mut Function, cfg: &Cfg) {
     if func.layout.iter().all(|b| cfg.is_reached(*b)) {

@@ -3,67 +3,48 @@
 //!
 //! Elements of several arrays with the same index, for example arrays in a function's frame, then have one address and
 //! differ only in their offsets, and so have elements at constant distances whose addresses the compiler of the PTX moved
-//! out of a loop. They need one register, and scheduling knows that the accesses do not overlap.
+//! out of a loop, and elements whose indices differ by constants after unrolling. They need one register, and scheduling
+//! knows that the accesses do not overlap.
 //!
 //! A 64-bit address that is one value plus a constant, `x + 80`, becomes `x` in the same way. If a product is added to
-//! such a sum, as in `(x + 80) + row * stride`, the accesses at the new address add the 80.
+//! such a sum, as in `(x + 80) + row * stride`, or a sum is shifted or multiplied by a constant, as in
+//! `base + ((i + 3) << 2)`, the accesses at the new address add the 80 or the 12.
 //!
-//! Before and after: SSA. Sums are changed in place, and equal ones are merged; dead code elimination removes unused
-//! sums.
+//! Before and after: SSA. Sums, shifts and products are changed in place, and equal ones are merged; dead code
+//! elimination removes unused ones.
 
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
 use crate::ori::defs::Defs;
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::memory;
-use crate::ori::op::Op;
+use crate::ori::op::{Op, ShfType};
 use crate::phase::addresses::offset_mut;
-use crate::phase::edit::{added, added_to_pair, known};
+use crate::phase::edit::{added, added_to_pair, known, shifted_pair};
 use crate::phase::value_numbering;
 use crate::phases::{Change, Context};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// The maximum number of nested sums that are followed for one address.
+/// The maximum number of nested sums that are followed for an address that is a value plus constants.
 const DEEPEST: usize = 8;
+/// The part of an access's offsets that each term of a sum may use. A sum has three terms, and a constant.
+const SHARE: i64 = 4;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     let (defs, uses) = (context.analyses.defs(func), context.analyses.uses(func));
-    let rooms = rooms(func, cfg, uses);
+    let rooms = Rooms::of(func, cfg, defs, uses);
+    let mut bases = Bases::default();
     let mut moved = vec![0; func.values.len()];
     for &b in &cfg.order {
         for i in 0..func.block(b).insts.len() {
-            let inst = &func.block(b).insts[i];
-            let Some(Dst::Value(v)) = inst.dsts.first().copied() else { continue };
-            let room = &rooms[v.index()];
-            if room.uses == 0 || room.uses != uses[v.index()] {
-                continue;
-            }
-            if let Some(addend) = addend_of_product(inst) {
-                moved[v.index()] = moved[addend.index()];
-            } else if is_sum(func, v, inst) {
-                let (terms, constant) = without_constants(func, defs, &inst.srcs);
-                if constant != 0 && room.takes(i64::from(constant)) {
-                    func.block_mut(b).insts[i].srcs = terms;
-                    moved[v.index()] = constant;
-                }
-            } else {
-                let mut total = 0;
-                if let Some((halves, constant)) = base_of_pair(func, defs, uses, inst)
-                    && constant != 0
-                    && room.takes(constant)
-                {
-                    func.block_mut(b).insts[i].srcs = SmallVec::from_slice(&halves);
-                    total = constant;
-                }
-                if let Some(sum) = PairSum::of(func, defs, uses, &func.block(b).insts[i]) {
-                    let (terms, constant) = sum.without_constants(func, defs);
-                    if constant != 0 && room.takes(total + constant) {
-                        sum.set_terms(func, &terms);
-                        total += constant;
-                    }
-                }
-                moved[v.index()] = total as i32;
+            let Some(Dst::Value(v)) = func.block(b).insts[i].dsts.first().copied() else { continue };
+            if let Some(room) = rooms.address(v, uses) {
+                moved[v.index()] = match func.value(v).width {
+                    1 => word(func, defs, &mut bases, &moved, room, (b, i)),
+                    _ => pair(func, defs, uses, &mut bases, &rooms, room, (b, i)),
+                };
             }
         }
     }
@@ -85,13 +66,81 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
     Ok(Change::Something)
 }
 
+/// Moves constants out of a 32-bit address. Returns their sum, with those that have been moved out of its terms.
+fn word(
+    func: &mut Function,
+    defs: &Defs,
+    bases: &mut Bases,
+    moved: &[i32],
+    room: &Room,
+    (b, i): (BlockId, usize),
+) -> i32 {
+    let inst = &func.block(b).insts[i];
+    let (srcs, constant, total) = if let Some((n, factor)) = constant_factor(inst) {
+        let (base, constant) = bases.word(func, defs, inst.srcs[n]);
+        let mut srcs = inst.srcs.clone();
+        srcs[n] = base;
+        let addend = addend_of_product(inst).map_or(0, |addend| moved[addend.index()]);
+        (srcs, constant.wrapping_mul(factor), addend)
+    } else if let Some(addend) = addend_of_product(inst) {
+        return moved[addend.index()];
+    } else if is_sum(inst) {
+        let (terms, constant) = bases.without_constants(func, defs, &inst.srcs);
+        (terms, constant, inst.srcs.iter().filter_map(Src::value).map(|term| moved[term.index()]).sum())
+    } else {
+        return 0;
+    };
+    let constant = constant as i32;
+    if constant == 0 || !room.takes(i64::from(total) + i64::from(constant)) {
+        return total;
+    }
+    func.block_mut(b).insts[i].srcs = srcs;
+    total + constant
+}
+
+/// As [`word`], for a 64-bit address.
+fn pair(
+    func: &mut Function,
+    defs: &Defs,
+    uses: &[u32],
+    bases: &mut Bases,
+    rooms: &Rooms,
+    room: &Room,
+    (b, i): (BlockId, usize),
+) -> i32 {
+    let mut total = 0;
+    if let Some((halves, constant)) = base_of_pair(func, defs, uses, &func.block(b).insts[i])
+        && room.takes(constant)
+    {
+        func.block_mut(b).insts[i].srcs = SmallVec::from_slice(&halves);
+        total = constant;
+    }
+    if let Some(sum) = PairSum::of(func, defs, uses, &func.block(b).insts[i]) {
+        for term in sum.terms(func) {
+            total += bases.moved_from_shift(func, defs, rooms.shift(&term, uses), &term);
+        }
+        let (terms, constant) = sum.without_constants(func, defs, bases);
+        if constant != 0 && room.takes(total + constant) {
+            sum.set_terms(func, &terms);
+            total += constant;
+        }
+    }
+    total as i32
+}
+
 /// The range of constants that all accesses through an address can add to their offsets.
 #[derive(Clone)]
 struct Room {
-    /// How often the value is used as an address, or is added to a product that is only an address.
+    /// How often the value is used as an address, or in the computation of a value that is only an address.
     uses: u32,
     least: i64,
     most: i64,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room { uses: 0, least: i64::MIN, most: i64::MAX }
+    }
 }
 
 impl Room {
@@ -106,30 +155,187 @@ impl Room {
     }
 }
 
-/// Indexed by value.
-fn rooms(func: &Function, cfg: &Cfg, uses: &[u32]) -> Vec<Room> {
-    let mut rooms = vec![Room { uses: 0, least: i64::MIN, most: i64::MAX }; func.values.len()];
-    // A product comes after its addend, and after it the accesses at its address.
-    for inst in cfg.order.iter().rev().flat_map(|&b| func.block(b).insts.iter().rev()) {
-        for n in 0..2 {
-            let mut op = inst.op;
-            if let Some(v) = address(inst, n)
-                && let Some((offset, offsets)) = offset_mut(&mut op, n)
+struct Rooms {
+    /// Indexed by value.
+    values: Vec<Room>,
+    /// The halves of 64-bit shifts.
+    shifts: FxHashMap<[Value; 2], Room>,
+}
+
+impl Rooms {
+    fn of(func: &Function, cfg: &Cfg, defs: &Defs, uses: &[u32]) -> Rooms {
+        let values = vec![Room::default(); func.values.len()];
+        let mut rooms = Rooms { values, shifts: FxHashMap::default() };
+        // The computation of an address comes before the accesses.
+        for inst in cfg.order.iter().rev().flat_map(|&b| func.block(b).insts.iter().rev()) {
+            for n in 0..2 {
+                let mut op = inst.op;
+                if let Some(v) = address(inst, n)
+                    && let Some((offset, offsets)) = offset_mut(&mut op, n)
+                {
+                    let offset = i64::from(*offset);
+                    rooms.values[v.index()].add(offsets.start() - offset, offsets.end() - offset);
+                }
+            }
+            if let Some(Dst::Value(v)) = inst.dsts.first()
+                && let Some(own) = rooms.address(*v, uses).cloned()
             {
-                let offset = i64::from(*offset);
-                rooms[v.index()].add(offsets.start() - offset, offsets.end() - offset);
+                rooms.add_terms(func, defs, uses, inst, &own);
             }
         }
-        if let Some(addend) = addend_of_product(inst)
-            && let Some(Dst::Value(v)) = inst.dsts.first()
-        {
-            let own = rooms[v.index()].clone();
-            if own.uses == uses[v.index()] {
-                rooms[addend.index()].add(own.least, own.most);
+        rooms
+    }
+
+    /// `inst` computes a value that is only an address.
+    fn add_terms(&mut self, func: &Function, defs: &Defs, uses: &[u32], inst: &Inst, own: &Room) {
+        let (least, most) = (own.least / SHARE, own.most / SHARE);
+        if let Some(addend) = addend_of_product(inst) {
+            self.values[addend.index()].add(own.least, own.most);
+        } else if is_sum(inst) {
+            for src in &inst.srcs {
+                if let Some(v) = src.value()
+                    && defs.of_src(func, src).is_some_and(|term| constant_factor(term).is_some())
+                {
+                    self.values[v.index()].add(least, most);
+                }
+            }
+        } else if let Some(sum) = PairSum::of(func, defs, uses, inst) {
+            let terms = sum.terms(func);
+            // Otherwise the address is a value plus constants.
+            if terms.iter().filter(|term| known(&term[0]).is_none()).count() < 2 {
+                return;
+            }
+            for term in &terms {
+                if let [Some(low), Some(high)] = term.map(|half| half.value())
+                    && shifted_pair(func, defs, term).is_some()
+                {
+                    self.shifts.entry([low, high]).or_default().add(least, most);
+                }
             }
         }
     }
-    rooms
+
+    /// The room of a value that is only an address.
+    fn address(&self, v: Value, uses: &[u32]) -> Option<&Room> {
+        let room = &self.values[v.index()];
+        (room.uses > 0 && room.uses == uses[v.index()]).then_some(room)
+    }
+
+    /// The room of a 64-bit shift whose result is only added to addresses.
+    fn shift(&self, [low, high]: &[Src; 2], uses: &[u32]) -> Option<&Room> {
+        let halves = [low.value()?, high.value()?];
+        self.shifts.get(&halves).filter(|room| halves.iter().all(|half| uses[half.index()] == room.uses))
+    }
+}
+
+/// For each operand that has been examined, the value to which it adds a constant.
+#[derive(Default)]
+struct Bases {
+    words: FxHashMap<Src, (Src, u32)>,
+    pairs: FxHashMap<[Src; 2], ([Src; 2], i64)>,
+    /// The constants that have been moved out of 64-bit shifts.
+    shifts: FxHashMap<[Src; 2], i64>,
+}
+
+impl Bases {
+    fn word(&mut self, func: &Function, defs: &Defs, of: Src) -> (Src, u32) {
+        let (mut base, mut constant) = (of, 0u32);
+        loop {
+            let (next, add) = match self.words.get(&base) {
+                Some(found) => *found,
+                None => match added(func, defs, base) {
+                    Some(sum) => sum,
+                    None => break,
+                },
+            };
+            (base, constant) = (next, constant.wrapping_add(add));
+        }
+        if base != of {
+            self.words.insert(of, (base, constant));
+        }
+        (base, constant)
+    }
+
+    fn pair(&mut self, func: &Function, defs: &Defs, of: [Src; 2]) -> ([Src; 2], i64) {
+        let (mut base, mut constant) = (of, 0i64);
+        loop {
+            let (next, add) = match self.pairs.get(&base) {
+                Some(found) => *found,
+                None => match added_to_pair(func, defs, &base) {
+                    Some(sum) => sum,
+                    None => break,
+                },
+            };
+            (base, constant) = (next, constant.wrapping_add(add));
+        }
+        if base != of {
+            self.pairs.insert(of, (base, constant));
+        }
+        (base, constant)
+    }
+
+    /// The terms of a sum, and the sum of the constants among them and in nested sums with one term.
+    fn without_constants(&mut self, func: &Function, defs: &Defs, srcs: &[Src]) -> (SmallVec<[Src; 4]>, u32) {
+        let mut terms: SmallVec<[Src; 4]> = srcs.iter().copied().collect();
+        let mut constant = 0u32;
+        for term in &mut terms {
+            let (base, add) = self.word(func, defs, *term);
+            (*term, constant) = (base, constant.wrapping_add(add));
+            if let Some(bits) = known(term) {
+                (*term, constant) = (Src::ZERO, constant.wrapping_add(bits));
+            }
+        }
+        (terms, constant)
+    }
+
+    /// Moves the constant out of a 64-bit value that is shifted, if that has not been done. `None` for other values.
+    fn moved_from_shift(
+        &mut self,
+        func: &mut Function,
+        defs: &Defs,
+        room: Option<&Room>,
+        shift: &[Src; 2],
+    ) -> i64 {
+        let Some(room) = room else { return 0 };
+        if let Some(moved) = self.shifts.get(shift) {
+            return *moved;
+        }
+        let Some((source, by)) = shifted_pair(func, defs, shift) else { return 0 };
+        let (base, constant) = self.pair(func, defs, source);
+        let constant = constant.checked_mul(1 << by).filter(|constant| room.takes(*constant)).unwrap_or(0);
+        if constant != 0 {
+            for (half, places) in shift.iter().zip([&[(0, 0)][..], &[(0, 0), (2, 1)]]) {
+                let Some((b, i)) = half.value().and_then(|v| defs.site(v)) else { continue };
+                for &(operand, part) in places {
+                    func.block_mut(b).insts[i].srcs[operand] = base[part];
+                }
+            }
+        }
+        self.shifts.insert(*shift, constant);
+        constant
+    }
+}
+
+/// The operand that an instruction multiplies by a constant, and the constant, if it does nothing else but an addition.
+fn constant_factor(inst: &Inst) -> Option<(usize, u32)> {
+    let plain = |n: usize| inst.srcs[n].mods == SrcMods::NONE && known(&inst.srcs[n]).is_none();
+    let found = match inst.op {
+        Op::Shf { right: false, wrap: false, hi: false, ty: ShfType::U32 } if inst.srcs[2] == Src::ZERO => {
+            (0, 1u32.checked_shl(known(&inst.srcs[1])?)?)
+        }
+        Op::Imad { .. } => match (known(&inst.srcs[0]), known(&inst.srcs[1])) {
+            (None, Some(by)) => (0, by),
+            (Some(by), None) => (1, by),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    (is_alone(inst) && plain(found.0)).then_some(found)
+}
+
+/// Whether the first result is the only effect of an instruction.
+fn is_alone(inst: &Inst) -> bool {
+    inst.guard.is_true() && inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink)
 }
 
 /// The value that an instruction adds to a product, if it does nothing else.
@@ -139,7 +345,7 @@ fn addend_of_product(inst: &Inst) -> Option<Value> {
         Op::ImadWide { x, .. } => !x,
         _ => false,
     };
-    let alone = is_product && inst.guard.is_true() && inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink);
+    let alone = is_product && is_alone(inst);
     match inst.srcs.get(2)? {
         Src { kind: SrcKind::Value(v), mods: SrcMods::NONE } => Some(*v).filter(|_| alone),
         _ => None,
@@ -155,12 +361,9 @@ fn address(inst: &Inst, n: usize) -> Option<Value> {
     }
 }
 
-/// Whether an instruction only computes `v` as a 32-bit sum.
-fn is_sum(func: &Function, v: Value, inst: &Inst) -> bool {
-    inst.op == (Op::Iadd3 { x: false })
-        && inst.guard.is_true()
-        && inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink)
-        && func.value(v).width == 1
+/// Whether an instruction only computes a 32-bit sum.
+fn is_sum(inst: &Inst) -> bool {
+    inst.op == (Op::Iadd3 { x: false }) && is_alone(inst)
 }
 
 /// For a pair that is a value plus constants and whose sums nothing else reads: the halves of the value, and the sum of
@@ -169,22 +372,14 @@ fn base_of_pair(func: &Function, defs: &Defs, uses: &[u32], pack: &Inst) -> Opti
     let (Op::Pack, true, [low, high]) = (pack.op, pack.guard.is_true(), &pack.srcs[..]) else { return None };
     let is_read_once =
         |halves: &[Src; 2]| halves.iter().all(|half| half.value().is_some_and(|v| uses[v.index()] == 1));
-    Some(base_of(func, defs, [*low, *high], is_read_once))
-}
-
-/// The halves of a term without the constants in nested sums that `may` be left out, and the sum of these.
-fn base_of(
-    func: &Function,
-    defs: &Defs,
-    mut halves: [Src; 2],
-    may: impl Fn(&[Src; 2]) -> bool,
-) -> ([Src; 2], i64) {
-    let mut constant = 0;
+    let (mut halves, mut constant) = ([*low, *high], 0);
     for _ in 0..DEEPEST {
-        let Some((base, add)) = added_to_pair(func, defs, &halves).filter(|_| may(&halves)) else { break };
+        let Some((base, add)) = added_to_pair(func, defs, &halves).filter(|_| is_read_once(&halves)) else {
+            break;
+        };
         (halves, constant) = (base, constant + add);
     }
-    (halves, constant)
+    (constant != 0).then_some((halves, constant))
 }
 
 /// The two additions of a 64-bit sum whose results only one `PACK` reads: block and position of each.
@@ -215,15 +410,20 @@ impl PairSum {
         &func.block(b).insts[i]
     }
 
-    /// The halves of each term, and the sum of the constants in nested sums.
-    fn without_constants(&self, func: &Function, defs: &Defs) -> ([[Src; 2]; 3], i64) {
+    /// The halves of each term.
+    fn terms(&self, func: &Function) -> [[Src; 2]; 3] {
         let (low, high) = (self.at(func, self.low), self.at(func, self.high));
-        let mut terms = [0, 1, 2].map(|k| [low.srcs[k], high.srcs[k]]);
+        [0, 1, 2].map(|k| [low.srcs[k], high.srcs[k]])
+    }
+
+    /// The terms without the constants in nested sums, and the sum of these.
+    fn without_constants(&self, func: &Function, defs: &Defs, bases: &mut Bases) -> ([[Src; 2]; 3], i64) {
         let mut constant = 0;
-        for term in &mut terms {
-            let (base, add) = base_of(func, defs, *term, |_| true);
-            (*term, constant) = (base, constant + add);
-        }
+        let terms = self.terms(func).map(|term| {
+            let (base, add) = bases.pair(func, defs, term);
+            constant += add;
+            base
+        });
         (terms, constant)
     }
 
@@ -233,22 +433,4 @@ impl PairSum {
             inst.srcs.iter_mut().zip(terms).for_each(|(src, term)| *src = term[half]);
         }
     }
-}
-
-/// The terms of a sum, and the sum of the constants among them and in nested sums with one term.
-fn without_constants(func: &Function, defs: &Defs, srcs: &[Src]) -> (SmallVec<[Src; 4]>, i32) {
-    let mut terms: SmallVec<[Src; 4]> = srcs.iter().copied().collect();
-    let mut constant = 0u32;
-    for term in &mut terms {
-        for _ in 0..DEEPEST {
-            if let Some(bits) = known(term) {
-                constant = constant.wrapping_add(bits);
-                *term = Src::ZERO;
-                break;
-            }
-            let Some((base, bits)) = added(func, defs, *term) else { break };
-            (*term, constant) = (base, constant.wrapping_add(bits));
-        }
-    }
-    (terms, constant as i32)
 }

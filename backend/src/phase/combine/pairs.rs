@@ -6,8 +6,8 @@
 use super::{Combiner, single_result};
 use crate::emit::encodes;
 use crate::ori::ir::{BlockId, Dst, File, Inst, Src, SrcKind, SrcMods, Value};
-use crate::ori::op::{Op, ShfType, Sign};
-use crate::phase::edit::{extended, known};
+use crate::ori::op::{Op, Sign};
+use crate::phase::edit::{extended, known, shifted_pair};
 use smallvec::SmallVec;
 
 /// Two halves, low first.
@@ -96,7 +96,7 @@ impl Combiner<'_> {
         if let Some((x, sign)) = self.extension(pair) {
             return Some((x, 1, sign));
         }
-        let (source, shift) = self.shifted(pair)?;
+        let (source, shift) = shifted_pair(self.func, &self.defs, &pair)?;
         let (x, sign) = self.extension(source)?;
         // A factor of 2^31 would be negative.
         (shift < 31).then_some((x, 1 << shift, sign))
@@ -113,21 +113,6 @@ impl Combiner<'_> {
             return Some((low, Sign::U32));
         }
         (extended(self.func, &self.defs, &high)? == low).then_some((low, Sign::S32))
-    }
-
-    /// If the pair is another pair, shifted left by less than 32: the other pair and the distance.
-    fn shifted(&self, pair: Pair) -> Option<(Pair, u32)> {
-        let (low, high) = (self.def(&pair[0], false)?, self.def(&pair[1], false)?);
-        let low_shifts = matches!(low.op, Op::Shf { right: false, wrap: false, hi: false, ty: ShfType::U32 })
-            && low.srcs[2] == Src::ZERO;
-        let high_shifts =
-            matches!(high.op, Op::Shf { right: false, wrap: false, hi: true, ty: ShfType::U64 });
-        if !low_shifts || !high_shifts {
-            return None;
-        }
-        let by = known(&low.srcs[1])?;
-        let fits = high.srcs[0] == low.srcs[0] && known(&high.srcs[1]) == Some(by);
-        (fits && (1..32).contains(&by)).then(|| ([low.srcs[0], high.srcs[2]], by))
     }
 
     fn product(&self, b: BlockId, i: usize, sign: Sign, x: Src, y: Src, z: Src) -> Inst {
@@ -422,7 +407,7 @@ impl Combiner<'_> {
         {
             return false;
         }
-        let Some((source, shift)) = self.shifted(x) else { return false };
+        let Some((source, shift)) = shifted_pair(self.func, &self.defs, &x) else { return false };
         if source.iter().any(|half| half.mods != SrcMods::NONE) {
             return false;
         }
