@@ -104,9 +104,27 @@ impl Counted {
         self.insts(func).filter_map(|inst| memory(&inst.op))
     }
 
-    /// The cost of an iteration.
+    /// The cost of an iteration, as ptxas counts it. A branch inside costs as much as an operation; the branch at the end
+    /// costs nothing. Both halves of a 64-bit operation are one operation, and so are a wide product and a sum.
     fn cost(&self, func: &Function) -> u64 {
-        self.insts(func).map(cost).sum()
+        let is_branch = |b: &&BlockId| matches!(func.block(**b).term, Term::Branch { .. });
+        let branches = self.body.iter().filter(is_branch).count() as u64;
+        let is_product =
+            |inst: &&Inst| matches!(inst.op, Op::ImadWide { x: false, .. }) && inst.srcs[2] == Src::ZERO;
+        let products: FxHashSet<Value> = self.insts(func).filter(is_product).flat_map(Inst::defs).collect();
+        let is_added = |inst: &Inst| {
+            let mut values = inst.srcs.iter().filter_map(Src::value);
+            inst.op == (Op::Iadd3 { x: false }) && values.any(|v| products.contains(&v))
+        };
+        let of_block = |b: &BlockId| {
+            let insts = &func.block(*b).insts;
+            let before = std::iter::once(None).chain(insts.iter().map(Some));
+            let counts = before.zip(insts).filter(|(before, inst)| {
+                !before.is_some_and(|low| is_high_half(low, inst)) && !is_added(inst)
+            });
+            counts.map(|(_, inst)| cost(inst)).sum::<u64>()
+        };
+        self.body.iter().map(of_block).sum::<u64>() + branches - 1
     }
 
     /// Whether straight-line code of all iterations is worth its length. ptxas weighs the cost of what becomes known in it
@@ -136,8 +154,9 @@ impl Counted {
             .filter(is_load)
             .filter(|memory| memory.space != Space::Constant)
             .partition(|memory| memory.space == Space::Shared);
+        let kinds = [&shared, &others].iter().filter(|loads| !loads.is_empty()).count() as u64;
         let shared = (MOST_COST + COST_OF_SHARED_WAIT * shared.len() as u64).min(MOST_COST_SHARED);
-        if others.is_empty() { shared } else { shared.max(MOST_COST_GLOBAL) }
+        kinds + if others.is_empty() { shared } else { shared.max(MOST_COST_GLOBAL) }
     }
 
     /// Whether the threads of a warp must execute the same iteration, because they execute operations together or
@@ -353,6 +372,16 @@ impl Induction {
         let end = tested + i64::from(self.step) * repetitions as i64;
         (number(end as u32) == end).then_some(repetitions as u32)
     }
+}
+
+/// Whether an instruction does for the high word what the instruction before it does for the low word.
+fn is_high_half(low: &Inst, high: &Inst) -> bool {
+    let same = match (&low.op, &high.op) {
+        (Op::Lop3 { .. }, Op::Lop3 { .. }) | (Op::Sel, Op::Sel) => low.op == high.op,
+        (Op::Shf { .. }, Op::Shf { .. }) => true,
+        _ => false,
+    };
+    same && low.src == high.src
 }
 
 /// The cost of an instruction: an access counts as two operations, an atomic one as ten, both halves of a 64-bit sum as

@@ -238,10 +238,23 @@ fn costing(first: &str, sums: usize) -> String {
 
 #[test]
 fn loops_that_wait_for_memory_may_cost_more() {
-    for (first, most) in [("", 20), ("%v10:r = LDS %v1, RZ", 25 - 2), ("%v10:r = LDG.E RZ, RZ", 48 - 2)] {
+    for (first, most) in [("", 20), ("%v10:r = LDS %v1, RZ", 26 - 2), ("%v10:r = LDG.E RZ, RZ", 49 - 2)] {
         assert!(is_unrolled(&costing(first, most - 4)), "{first}");
         assert!(!is_unrolled(&costing(first, most - 3)), "{first}");
     }
+}
+
+#[test]
+fn branches_inside_a_loop_cost_as_much_as_operations() {
+    let of = |sums| {
+        costing("", sums)
+            .replace(
+                "%v3:p",
+                "%v6:p, _ = ISETP.LT.AND %v1, 0x5, PT\nBRA %v6, b3, b4\nb3:\nJUMP b4\nb4:\n%v3:p",
+            )
+            .replace("b1 %v2", "b4 %v2")
+    };
+    assert!(is_unrolled(&of(20 - 6)) && !is_unrolled(&of(20 - 5)));
 }
 
 #[test]
