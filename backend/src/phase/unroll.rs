@@ -64,8 +64,7 @@ const PIECES: [Piece; 3] = [
 /// The maximum cost of an iteration ([`counted::cost`]) if the trip count is not known; loops that wait for memory gain
 /// more. These are the figures of ptxas, found by adding operations to loops until it stopped unrolling them.
 const MOST_COST: u64 = 20;
-/// The amount that is added for each load of shared memory, up to [`MOST_COST_SHARED`]. Loads of shared memory and loads of
-/// global or local memory add one more each.
+/// The amount that is added for each load of shared memory, up to [`MOST_COST_SHARED`].
 const COST_OF_SHARED_WAIT: u64 = 5;
 const MOST_COST_SHARED: u64 = 98;
 /// The maximum cost with a load of global or local memory.

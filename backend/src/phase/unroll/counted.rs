@@ -104,25 +104,16 @@ impl Counted {
         self.insts(func).filter_map(|inst| memory(&inst.op))
     }
 
-    /// The cost of an iteration, as ptxas counts it. A branch inside costs as much as an operation; the branch at the end
-    /// costs nothing. Both halves of a 64-bit operation are one operation, and so are a wide product and a sum.
+    /// The cost of an iteration. A branch inside costs as much as an operation; the branch at the end costs nothing.
     fn cost(&self, func: &Function) -> u64 {
         let is_branch = |b: &&BlockId| matches!(func.block(**b).term, Term::Branch { .. });
         let branches = self.body.iter().filter(is_branch).count() as u64;
-        let is_product =
-            |inst: &&Inst| matches!(inst.op, Op::ImadWide { x: false, .. }) && inst.srcs[2] == Src::ZERO;
-        let products: FxHashSet<Value> = self.insts(func).filter(is_product).flat_map(Inst::defs).collect();
-        let is_added = |inst: &Inst| {
-            let mut values = inst.srcs.iter().filter_map(Src::value);
-            inst.op == (Op::Iadd3 { x: false }) && values.any(|v| products.contains(&v))
-        };
         let of_block = |b: &BlockId| {
             let insts = &func.block(*b).insts;
             let before = std::iter::once(None).chain(insts.iter().map(Some));
-            let counts = before.zip(insts).filter(|(before, inst)| {
-                !before.is_some_and(|low| is_high_half(low, inst)) && !is_added(inst)
-            });
-            counts.map(|(_, inst)| cost(inst)).sum::<u64>()
+            let counted =
+                before.zip(insts).filter(|(before, inst)| !before.is_some_and(|low| is_rest(low, inst)));
+            counted.map(|(_, inst)| cost(inst, self.iterations.is_some())).sum::<u64>()
         };
         self.body.iter().map(of_block).sum::<u64>() + branches - 1
     }
@@ -140,7 +131,7 @@ impl Counted {
                     memory.space == Space::Local && inst.srcs.first().is_some_and(|src| self.known.has(src))
                 }
             };
-            *(if is_saved { &mut saved } else { &mut rest }) += cost(inst);
+            *(if is_saved { &mut saved } else { &mut rest }) += cost(inst, true);
         }
         let size = self.size(func) as u64 * u64::from(iterations);
         size <= MOST_ADDED as u64 && u64::from(iterations) * (2 * rest + 3).pow(2) <= STRAIGHT_GAIN * saved
@@ -154,9 +145,8 @@ impl Counted {
             .filter(is_load)
             .filter(|memory| memory.space != Space::Constant)
             .partition(|memory| memory.space == Space::Shared);
-        let kinds = [&shared, &others].iter().filter(|loads| !loads.is_empty()).count() as u64;
         let shared = (MOST_COST + COST_OF_SHARED_WAIT * shared.len() as u64).min(MOST_COST_SHARED);
-        kinds + if others.is_empty() { shared } else { shared.max(MOST_COST_GLOBAL) }
+        if others.is_empty() { shared } else { shared.max(MOST_COST_GLOBAL) }
     }
 
     /// Whether the threads of a warp must execute the same iteration, because they execute operations together or
@@ -266,7 +256,7 @@ impl Counted {
         let carried = self.carried(func);
         let sums = phis.iter().zip(&carried).filter_map(|(phi, next)| is_step(&phi.dst, next));
         let test = self.induction.and_then(|induction| of(induction.test));
-        sums.chain(test).map(cost).sum()
+        sums.chain(test).map(|inst| cost(inst, true)).sum()
     }
 
     /// Why the loop is not divided into [`PIECES`].
@@ -374,26 +364,34 @@ impl Induction {
     }
 }
 
-/// Whether an instruction does for the high word what the instruction before it does for the low word.
-fn is_high_half(low: &Inst, high: &Inst) -> bool {
-    let same = match (&low.op, &high.op) {
-        (Op::Lop3 { .. }, Op::Lop3 { .. }) | (Op::Sel, Op::Sel) => low.op == high.op,
-        (Op::Shf { .. }, Op::Shf { .. }) => true,
-        _ => false,
+/// Whether an instruction belongs to the same 64-bit operation as the instruction before it.
+fn is_rest(before: &Inst, inst: &Inst) -> bool {
+    let computes_word = |inst: &Inst| {
+        matches!(
+            inst.op,
+            Op::Lop3 { .. }
+                | Op::Sel
+                | Op::Shf { .. }
+                | Op::Isetp { .. }
+                | Op::Imad { .. }
+                | Op::ImadWide { .. }
+        )
     };
-    same && low.src == high.src
+    before.src == inst.src && computes_word(before) && computes_word(inst)
 }
 
-/// The cost of an instruction: an access counts as two operations, an atomic one as ten, both halves of a 64-bit sum as
-/// one.
-fn cost(inst: &Inst) -> u64 {
+/// The cost of an instruction, as ptxas counts it; found by adding other operations to loops with the instruction until
+/// ptxas stopped unrolling them. Both halves of a 64-bit sum count as one. The offset of an access counts as another sum;
+/// if the trip count is known, so do the offsets that all copies get.
+fn cost(inst: &Inst, is_known: bool) -> u64 {
     match &inst.op {
-        Op::Iadd3 { x: true } | Op::Pack | Op::Copy => 0,
-        op => match memory(op) {
-            Some(memory) if memory.kind == Kind::Update => 10,
-            Some(memory) if memory.space != Space::Constant => 2,
-            _ => 1,
-        },
+        Op::Iadd3 { x: true } | Op::Pack | Op::Copy | Op::Warpsync { .. } => 0,
+        Op::ImadWide { .. } if inst.srcs[2] != Src::ZERO => 4,
+        op => memory(op).map_or(1, |memory| {
+            let access = if memory.kind == Kind::Update { 10 } else { 1 };
+            let has_offset = memory.space != Space::Constant && (is_known || memory.offset != 0);
+            access + u64::from(has_offset)
+        }),
     }
 }
 
