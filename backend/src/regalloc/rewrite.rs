@@ -160,6 +160,9 @@ fn drop_dead(moves: &mut Vec<Move>, placement: &Placement, live: &Liveness, dst:
     });
 }
 
+/// An operation that copies, with its destinations and sources.
+type Copy = (Op, SmallVec<[Dst; 2]>, SmallVec<[Src; 4]>);
+
 /// Puts the copies of the edges into `b` in place. `feeds`: for each block, the number of its successors that have
 /// phis. `placed` is called with the block, whether the copies are at its start, their number, and the predecessor.
 fn edges_into(
@@ -179,8 +182,7 @@ fn edges_into(
         }
     }
     // Blocks on edges, by their copies.
-    let mut shared: FxHashMap<Vec<(Op, SmallVec<[Dst; 2]>, SmallVec<[Src; 4]>)>, BlockId> =
-        FxHashMap::default();
+    let mut shared: FxHashMap<Vec<Copy>, BlockId> = FxHashMap::default();
     for &pred in cfg.preds(b) {
         let mut moves = Vec::new();
         for &(dst, arg) in arguments.get(&pred).into_iter().flatten() {

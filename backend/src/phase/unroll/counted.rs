@@ -233,7 +233,8 @@ impl Counted {
         }
         let fits = |iterations: &u32| (iterations + all % iterations) * cost <= LONGEST_DIVIDED;
         let iterations = (2..=all.min(LONGEST_DIVIDED / cost)).rev().find(fits)?;
-        let rest = (all % iterations > 0).then_some(Piece { iterations: all % iterations, repeats: false });
+        let rest =
+            Some(Piece { iterations: all % iterations, repeats: false }).filter(|rest| rest.iterations > 0);
         Some(rest.into_iter().chain([Piece { iterations, repeats: iterations < all }]).collect())
     }
 
