@@ -227,7 +227,7 @@ impl Counted {
     /// The pieces of a loop with `all` iterations: a loop that does as many of them at a time as possible, preceded by
     /// the remainder. The choice is that of ptxas, found by compiling loops of all lengths and many trip counts.
     fn divided(&self, func: &Function, all: u32) -> Option<Vec<Piece>> {
-        let cost = u32::try_from(self.cost(func) - self.cost_of_steps(func)).ok()?.max(1);
+        let cost = u32::try_from(self.cost(func).saturating_sub(self.cost_of_steps(func))).ok()?.max(1);
         if self.induction.is_none() || self.body.len() > 1 || cost > MOST_COST_DIVIDED {
             return None;
         }
