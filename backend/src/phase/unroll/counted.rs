@@ -155,9 +155,10 @@ impl Counted {
         self.convergent || self.accesses(func).any(|memory| memory.kind == Kind::Update)
     }
 
-    /// Whether loaded values determine stores to the same memory, and the loop does not wait for loads of other memory.
-    /// A loop with a store whose address is a phi does not count. ptxas does not unroll such a loop if the threads of a
-    /// warp leave it at different times; found by compiling loops that load, compute and store in many ways.
+    /// Whether loaded values determine stores to the same memory. Two kinds of loops do not count: those of one block
+    /// that also wait for loads of other memory, and those with a store in the last block whose address is a phi. ptxas
+    /// does not unroll the other loops if the threads of a warp leave them at different times; found by compiling loops
+    /// that load, compute, branch and store in many ways.
     fn returns_loads(&self, func: &Function) -> bool {
         let of_class = |memory: &Memory, shared: bool| match memory.space {
             Space::Shared => shared,
@@ -171,15 +172,20 @@ impl Counted {
             let is = |inst: &Inst, kind: Kind| {
                 memory(&inst.op).is_some_and(|memory| memory.kind == kind && of_class(&memory, shared))
             };
-            if !loads(shared) || loads(!shared) {
+            if !loads(shared) || (self.body.len() == 1 && loads(!shared)) {
                 return false;
             }
             let loaded = self.derived(func, |inst| is(inst, Kind::Load));
             let phis = &func.block(self.header()).phis;
             let is_phi = |src: &Src| src.value().is_some_and(|v| phis.iter().any(|phi| phi.dst == v));
-            let stores = || self.insts(func).filter(|inst| is(inst, Kind::Store));
-            !stores().any(|inst| inst.srcs.first().is_some_and(is_phi))
-                && stores().any(|inst| inst.uses().filter_map(Src::value).any(|v| loaded.contains(&v)))
+            let stores = |b: &BlockId| func.block(*b).insts.iter().filter(|inst| is(inst, Kind::Store));
+            let mut last = self.body.last().into_iter().flat_map(stores);
+            !last.any(|inst| inst.srcs.first().is_some_and(is_phi))
+                && self
+                    .body
+                    .iter()
+                    .flat_map(stores)
+                    .any(|inst| inst.uses().filter_map(Src::value).any(|v| loaded.contains(&v)))
         })
     }
 

@@ -249,16 +249,15 @@ fn loops_that_wait_for_memory_may_cost_more() {
     }
 }
 
+/// The counting loop with a branch before its test.
+fn with_branch(body: &str) -> String {
+    let branch = "%v6:p, _ = ISETP.LT.AND %v1, 0x5, PT\nBRA %v6, b3, b4\nb3:\nJUMP b4\nb4:\n%v3:p";
+    body.replace("%v3:p", branch).replace("b1 %v2", "b4 %v2")
+}
+
 #[test]
 fn branches_inside_a_loop_cost_as_much_as_operations() {
-    let of = |sums| {
-        costing("", sums)
-            .replace(
-                "%v3:p",
-                "%v6:p, _ = ISETP.LT.AND %v1, 0x5, PT\nBRA %v6, b3, b4\nb3:\nJUMP b4\nb4:\n%v3:p",
-            )
-            .replace("b1 %v2", "b4 %v2")
-    };
+    let of = |sums| with_branch(&costing("", sums));
     assert!(is_unrolled(&of(20 - 5)) && !is_unrolled(&of(20 - 4)));
 }
 
@@ -303,4 +302,9 @@ fn loops_that_store_what_they_load_stay_where_threads_leave_apart() {
     assert!(is_unrolled(&costing(&unrelated, 0)));
     let shared = [&address(8), "%v10:r = LDS %v1, RZ\n", store].concat();
     assert!(is_unrolled(&costing(&shared, 0)));
+    // Loads of other memory count only if an iteration is one block, and stores through phis only in the last block.
+    let both = [&copy, "%v11:r = LDS %v1, RZ\n"].concat();
+    assert!(is_unrolled(&costing(&both, 0)) && !is_unrolled(&with_branch(&costing(&both, 0))));
+    let through_phi = copy.replace("STG.E %v8", "STG.E %v1");
+    assert!(is_unrolled(&costing(&through_phi, 0)) && !is_unrolled(&with_branch(&costing(&through_phi, 0))));
 }
