@@ -156,6 +156,8 @@ pub struct Facts {
     /// Results of float products and sums without a rounding modifier, in their order. A product and the sum that reads
     /// it may be fused. The phase that does this comes first and takes the list.
     pub unrounded: Vec<Value>,
+    /// Sums that were fused with a product that no earlier one was fused with, in their order. Unrolling counts them twice.
+    pub fused: Vec<SrcId>,
     /// Statements whose load was joined with another load: the statement of the remaining load, and the one whose load
     /// is gone.
     pub joined: Vec<(SrcId, SrcId)>,

@@ -13,6 +13,7 @@ use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, Value};
 use crate::ori::op::{HalfRead, HalfZeros, Op};
 use crate::ori::signature::fold_modifiers;
 use crate::phases::{Change, Context};
+use rustc_hash::FxHashSet;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let unrounded = std::mem::take(&mut func.facts.unrounded);
@@ -41,17 +42,22 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
             }
         }
     }
+    let mut products = FxHashSet::default();
     for &b in &cfg.order {
         for i in 0..func.block(b).insts.len() {
             let inst = &func.block(b).insts[i];
             let found = (0..2)
                 .filter_map(|k| contraction.contracted(func, b, inst, k))
                 .find(|(product, _)| parts[product.index()] == uses[product.index()]);
-            if let Some((_, new)) = found {
+            if let Some((product, new)) = found {
+                if products.insert(product) {
+                    func.facts.fused.push(new.src);
+                }
                 func.block_mut(b).insts[i] = new;
             }
         }
     }
+    func.facts.fused.sort_unstable();
     Ok(Change::Something)
 }
 

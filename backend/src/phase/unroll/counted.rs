@@ -113,7 +113,7 @@ impl Counted {
             let before = std::iter::once(None).chain(insts.iter().map(Some));
             let counted =
                 before.zip(insts).filter(|(before, inst)| !before.is_some_and(|low| is_rest(low, inst)));
-            counted.map(|(_, inst)| cost(inst, self.iterations.is_some())).sum::<u64>()
+            counted.map(|(_, inst)| cost(func, inst, self.iterations.is_some())).sum::<u64>()
         };
         self.body.iter().map(of_block).sum::<u64>() + branches - 1
     }
@@ -131,7 +131,7 @@ impl Counted {
                     memory.space == Space::Local && inst.srcs.first().is_some_and(|src| self.known.has(src))
                 }
             };
-            *(if is_saved { &mut saved } else { &mut rest }) += cost(inst, true);
+            *(if is_saved { &mut saved } else { &mut rest }) += cost(func, inst, true);
         }
         let size = self.size(func) as u64 * u64::from(iterations);
         size <= MOST_ADDED as u64 && u64::from(iterations) * (2 * rest + 3).pow(2) <= STRAIGHT_GAIN * saved
@@ -263,7 +263,7 @@ impl Counted {
         let carried = self.carried(func);
         let sums = phis.iter().zip(&carried).filter_map(|(phi, next)| is_step(&phi.dst, next));
         let test = self.induction.and_then(|induction| of(induction.test));
-        sums.chain(test).map(|inst| cost(inst, true)).sum()
+        sums.chain(test).map(|inst| cost(func, inst, true)).sum()
     }
 
     /// Why the loop is not divided into [`PIECES`].
@@ -388,18 +388,29 @@ fn is_rest(before: &Inst, inst: &Inst) -> bool {
 }
 
 /// The cost of an instruction, as ptxas counts it; found by adding other operations to loops with the instruction until
-/// ptxas stopped unrolling them. Both halves of a 64-bit sum count as one. The offset of an access counts as another sum;
-/// if the trip count is known, so do the offsets that all copies get.
-fn cost(inst: &Inst, is_known: bool) -> u64 {
+/// ptxas stopped unrolling them. Both halves of a 64-bit sum count as one, but a product and a sum that were fused as two.
+/// The offset of an access counts as another sum; if the trip count is known, so do the offsets that all copies get.
+fn cost(func: &Function, inst: &Inst, is_known: bool) -> u64 {
     match &inst.op {
         Op::Iadd3 { x: true } | Op::Pack | Op::Copy | Op::Warpsync { .. } => 0,
         Op::ImadWide { .. } if inst.srcs[2] != Src::ZERO => 4,
-        op => memory(op).map_or(1, |memory| {
-            let access = if memory.kind == Kind::Update { 10 } else { 1 };
-            let has_offset = memory.space != Space::Constant && (is_known || memory.offset != 0);
-            access + u64::from(has_offset)
-        }),
+        op => memory(op).map_or_else(
+            || 1 + u64::from(is_fused(func, inst)),
+            |memory| {
+                let access = if memory.kind == Kind::Update { 10 } else { 1 };
+                let has_offset = memory.space != Space::Constant && (is_known || memory.offset != 0);
+                access + u64::from(has_offset)
+            },
+        ),
     }
+}
+
+/// Whether an instruction was a product and a sum, which ptxas fuses after unrolling.
+fn is_fused(func: &Function, inst: &Inst) -> bool {
+    let is_multiply_add =
+        matches!(inst.op, Op::Ffma { .. } | Op::Ffma2 { .. } | Op::Dfma { .. } | Op::Hfma2 { .. });
+    let statement = func.facts.statements.original(inst.src);
+    is_multiply_add && func.facts.fused.binary_search(&statement).is_ok()
 }
 
 /// The condition of the only branch that leaves or repeats a loop, and whether the loop continues if it is true. The

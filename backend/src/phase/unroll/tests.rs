@@ -12,9 +12,15 @@ fn unrolled(body: &str) -> Function {
 }
 
 fn unrolled_on(sm: u16, body: &str) -> Function {
+    unrolled_after_fusion(sm, body, &[])
+}
+
+/// `fused`: the multiply-adds that were a product and a sum.
+fn unrolled_after_fusion(sm: u16, body: &str, fused: &[SrcId]) -> Function {
     let mut func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();
     let analyses = Analyses::default();
     func.facts.statements = Statements::new(100);
+    func.facts.fused = fused.to_vec();
     func.layout.clone().into_iter().for_each(|b| func.block_mut(b).may_unroll = true);
     run(&mut func, &Context::of(sm, &analyses)).unwrap();
     crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
@@ -266,6 +272,15 @@ fn both_halves_of_an_operation_cost_as_much_as_one() {
     let halves = "%v10:r = LOP3{lut=0xc0} %v0, %v1, RZ\n%v11:r = LOP3{lut=0xc0} RZ, %v1, RZ";
     let of = |sums| costing(halves, sums);
     assert!(is_unrolled(&of(20 - 4)) && !is_unrolled(&of(20 - 3)));
+}
+
+#[test]
+fn fused_operations_cost_as_much_as_two() {
+    let of = |sums, fused: &[SrcId]| {
+        let func = unrolled_after_fusion(90, &costing("%v10:r = FFMA %v1, %v1, %v1 #7", sums), fused);
+        !func.facts.unrolled.is_empty()
+    };
+    assert!(of(20 - 4, &[]) && !of(20 - 4, &[SrcId(7)]) && of(20 - 5, &[SrcId(7)]));
 }
 
 #[test]
