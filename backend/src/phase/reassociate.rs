@@ -28,7 +28,7 @@ use smallvec::SmallVec;
 
 /// The maximum number of nested sums that are followed for an address that is a value plus constants.
 const DEEPEST: usize = 8;
-/// The part of an access's offsets that each term of a sum may use. A sum has three terms, and a constant.
+/// Each term of a sum may take this fraction of the range of an access's offsets: one of three terms and a constant.
 const SHARE: i64 = 4;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
