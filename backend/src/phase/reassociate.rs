@@ -288,7 +288,7 @@ impl Bases {
         (terms, constant)
     }
 
-    /// Moves the constant out of a 64-bit value that is shifted, if that has not been done. `None` for other values.
+    /// Moves the constant out of a 64-bit value that is shifted, if that has not been done, and returns it.
     fn moved_from_shift(
         &mut self,
         func: &mut Function,

@@ -2,8 +2,9 @@
 //!
 //! Phis, packs and copies become parallel copies; coalesced ones disappear. The copies of an edge are at the end of the
 //! predecessor if it has no other successor, at the start of the successor if it has no other predecessor, and
-//! otherwise in a separate block, which edges with the same copies share. The copies of a loop's back edge are also at the end of the predecessor if the other
-//! successor does not read the overwritten registers, because a separate block would cost a branch in each iteration.
+//! otherwise in a separate block, which edges with the same copies share. The copies of a loop's back edge are also at
+//! the end of the predecessor if the other successor does not read the overwritten registers, because a separate block
+//! would cost a branch in each iteration.
 
 use crate::CodegenError;
 use crate::input::SrcId;
