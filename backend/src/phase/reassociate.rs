@@ -25,6 +25,7 @@ use crate::phase::value_numbering;
 use crate::phases::{Change, Context};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::hash::Hash;
 
 /// The maximum number of nested sums that are followed for an address that is a value plus constants.
 const DEEPEST: usize = 8;
@@ -231,7 +232,7 @@ impl Rooms {
 /// For each operand that has been examined, the value to which it adds a constant.
 #[derive(Default)]
 struct Bases {
-    words: FxHashMap<Src, (Src, u32)>,
+    words: FxHashMap<Src, (Src, i64)>,
     pairs: FxHashMap<[Src; 2], ([Src; 2], i64)>,
     /// The constants that have been moved out of 64-bit shifts.
     shifts: FxHashMap<[Src; 2], i64>,
@@ -239,39 +240,13 @@ struct Bases {
 
 impl Bases {
     fn word(&mut self, func: &Function, defs: &Defs, of: Src) -> (Src, u32) {
-        let (mut base, mut constant) = (of, 0u32);
-        loop {
-            let (next, add) = match self.words.get(&base) {
-                Some(found) => *found,
-                None => match added(func, defs, base) {
-                    Some(sum) => sum,
-                    None => break,
-                },
-            };
-            (base, constant) = (next, constant.wrapping_add(add));
-        }
-        if base != of {
-            self.words.insert(of, (base, constant));
-        }
-        (base, constant)
+        let sum = |src| added(func, defs, src).map(|(base, add)| (base, i64::from(add)));
+        let (base, constant) = base_of(&mut self.words, of, sum);
+        (base, constant as u32)
     }
 
     fn pair(&mut self, func: &Function, defs: &Defs, of: [Src; 2]) -> ([Src; 2], i64) {
-        let (mut base, mut constant) = (of, 0i64);
-        loop {
-            let (next, add) = match self.pairs.get(&base) {
-                Some(found) => *found,
-                None => match added_to_pair(func, defs, &base) {
-                    Some(sum) => sum,
-                    None => break,
-                },
-            };
-            (base, constant) = (next, constant.wrapping_add(add));
-        }
-        if base != of {
-            self.pairs.insert(of, (base, constant));
-        }
-        (base, constant)
+        base_of(&mut self.pairs, of, |halves| added_to_pair(func, defs, &halves))
     }
 
     /// The terms of a sum, and the sum of the constants among them and in nested sums with one term.
@@ -314,6 +289,22 @@ impl Bases {
         self.shifts.insert(*shift, constant);
         constant
     }
+}
+
+/// The value to which nested sums add constants, and the sum of these. `sum`: the value and the constant of one sum.
+fn base_of<T: Copy + Eq + Hash>(
+    known: &mut FxHashMap<T, (T, i64)>,
+    of: T,
+    sum: impl Fn(T) -> Option<(T, i64)>,
+) -> (T, i64) {
+    let (mut base, mut constant) = (of, 0i64);
+    while let Some((next, add)) = known.get(&base).copied().or_else(|| sum(base)) {
+        (base, constant) = (next, constant.wrapping_add(add));
+    }
+    if base != of {
+        known.insert(of, (base, constant));
+    }
+    (base, constant)
 }
 
 /// The operand that an instruction multiplies by a constant, and the constant, if it does nothing else but an addition.
