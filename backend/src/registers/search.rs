@@ -8,7 +8,7 @@ use crate::ori::ir::{Function, Value};
 use crate::regalloc::counts::Counts;
 use crate::regalloc::{self, Allocated, Within};
 use crate::remat;
-use crate::sched::pre::{Order, Plans};
+use crate::sched::pre::{Order, Plans, SPARE};
 use crate::session::Session;
 use crate::switches::{Step, Switches};
 use crate::target::{MAX_REGISTERS, Target};
@@ -241,7 +241,9 @@ impl Search<'_> {
         let free = self.func.free_registers(self.setting.target);
         let idle = remat::idle(&self.source.unordered, free.saturating_sub(UNSURE), registers - most);
         let within = Within { registers: most, traffic: 0 };
-        let remade = self.source.remade(&self.setting, &idle, usize::MAX, self.setting.limit, within);
+        // An order for more registers would only be narrowed step by step.
+        let live = most + SPARE;
+        let remade = self.source.remade(&self.setting, &idle, usize::MAX, live, within);
         if let Some((found, source)) = remade.filter(|(found, _)| found.1.allocation.registers <= most) {
             self.keep(found);
             self.meant = source.tried.last().map_or(self.meant, Order::meant);

@@ -28,6 +28,8 @@ use ties::Tie;
 
 /// Registers that are counted but hold no value: the stack pointer, and those that the hardware takes.
 const NOT_LIVE: u32 = 3;
+/// The number of registers that an order leaves to allocation if the limit is that of the function.
+pub(crate) const SPARE: u32 = 3;
 /// The number of predicates that may be live together: one is left for the allocator's moves.
 const PREDICATES: u32 = 6;
 /// The number of predicates for a block in which more than the others are live throughout.
@@ -93,7 +95,7 @@ impl Plans {
             let enough = held(plan.block).unwrap_or((*free).min(max_registers));
             need = need.max(plan.need(func, lanes, latencies, enough));
         }
-        let live = |registers: u32| registers.saturating_sub(NOT_LIVE + 3);
+        let live = |registers: u32| registers.saturating_sub(NOT_LIVE + SPARE);
         let mut limit = affordable(need, *free).min(live(max_registers));
         let mut orders: Vec<Found> = plans
             .iter_mut()
