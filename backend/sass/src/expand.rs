@@ -48,14 +48,8 @@ const OPCODE_BITS: u8 = 12;
 pub(crate) const UNIFORM_BIT: u128 = 1 << 91;
 /// The last generation whose arithmetic instructions have constant operands.
 const LAST_CONSTANT_SM: u8 = 90;
-/// The first generation with uniform register numbers of eight bits.
-const WIDE_UNIFORM_SM: u8 = 100;
 /// The average number of forms per family, rounded up. Used to allocate the table.
 const FORMS_PER_FAMILY: usize = 4;
-/// The first generation whose branch targets are split in two parts around bit 24, and the widths of the unsplit
-/// targets: of distances and of addresses.
-const SPLIT_TARGET_SM: u8 = 90;
-const WHOLE_TARGETS: [u8; 2] = [48, 47];
 
 static TABLE: LazyLock<Table> = LazyLock::new(Table::build);
 
@@ -162,7 +156,7 @@ fn mnemonic(family: &Family) -> &'static str {
 
 /// Adds the forms of a family: one per shape, divided at each generation that changes the encoding.
 fn expand(family: &'static Family, out: &mut Vec<Entry>) {
-    let changes = family.pieces.iter().fold(Boundaries::default(), |all, piece| all.and(boundaries(piece)));
+    let changes = family.changes;
     if family.shapes.is_empty() {
         split_generations(family, family.label, 0, u128::from(family.opcode), family.sm, changes, out);
         return;
@@ -184,7 +178,7 @@ fn expand(family: &'static Family, out: &mut Vec<Entry>) {
         let mut changes = changes;
         if has([b'u', b'x']) {
             opcode |= UNIFORM_BIT;
-            changes = changes.and(Boundaries::at(WIDE_UNIFORM_SM));
+            changes = changes.and(Changes::at(WIDE_UNIFORM_SM));
         }
         split_generations(family, letters, operand_form, opcode, sm, changes, out);
     }
@@ -196,7 +190,7 @@ fn split_generations(
     operand_form: u16,
     opcode: u128,
     sm: (u8, u8),
-    changes: Boundaries,
+    changes: Changes,
     out: &mut Vec<Entry>,
 ) {
     let mut first = sm.0;
@@ -206,66 +200,6 @@ fn split_generations(
         let fixed = opcode | family.ones | family.filled;
         out.push(Entry { family, shape, operand_form, fixed, sm: (first, last), form: OnceLock::new() });
         first = next.unwrap_or(first);
-    }
-}
-
-/// The generations at which an encoding changes: a bit for each of [`Sm::ALL`].
-#[derive(Clone, Copy, Default)]
-struct Boundaries(u16);
-
-impl Boundaries {
-    /// Empty if there is no such generation.
-    fn at(sm: u8) -> Boundaries {
-        Boundaries(Sm(sm).ordinal().map_or(0, |ordinal| 1 << ordinal))
-    }
-
-    fn of(changes: bool, sm: u8) -> Boundaries {
-        if changes { Boundaries::at(sm) } else { Boundaries::default() }
-    }
-
-    fn and(self, other: Boundaries) -> Boundaries {
-        Boundaries(self.0 | other.0)
-    }
-
-    /// In ascending order, without the first generation, at which nothing can change.
-    fn iter(self) -> impl Iterator<Item = u8> {
-        let later = Sm::ALL.iter().enumerate().skip(1);
-        later.filter(move |(i, _)| self.0 >> i & 1 != 0).map(|(_, sm)| sm.0)
-    }
-}
-
-/// The generations at which the encoding of the piece changes. See [`at_generation`].
-fn boundaries(piece: &Piece) -> Boundaries {
-    let is_narrow = |spec: &FieldSpec| spec.width == 6;
-    let is_uniform = |reg: &RegOperand| reg.file == RegFile::UR && is_narrow(&reg.spec);
-    let since = |spec: &FieldSpec| Boundaries::of(spec.since.1 != 0, spec.since.1);
-    let target = |spec: &FieldSpec| Boundaries::of(WHOLE_TARGETS.contains(&spec.width), SPLIT_TARGET_SM);
-    let widens = |changes| Boundaries::of(changes, WIDE_UNIFORM_SM);
-    let operand = match piece {
-        Piece::Mod(spec) | Piece::ModIf(spec, _) => return since(spec),
-        Piece::OpIf(Operand::Reg(reg), _) => return since(&reg.spec).and(widens(is_uniform(reg))),
-        Piece::Op(operand) | Piece::OpIf(operand, _) => operand,
-        _ => return Boundaries::default(),
-    };
-    match operand {
-        Operand::Target(spec, _) => target(spec),
-        Operand::RegTarget(reg, spec, _) => target(spec).and(widens(is_uniform(reg))),
-        Operand::Word(spec) if is_special_register(spec) => {
-            let others = |&sm: &u8| !std::ptr::eq(special_registers(sm), special_registers(sm - 1));
-            let changes = Sm::ALL.iter().map(|sm| sm.0).filter(others);
-            changes.fold(Boundaries::default(), |all, sm| all.and(Boundaries::at(sm)))
-        }
-        Operand::Reg(reg) | Operand::Handle(HandleOperand { reg, .. }) => widens(is_uniform(reg)),
-        Operand::Const(c) => {
-            let index = c.index.as_ref().is_some_and(is_uniform);
-            widens(index || c.handle.as_ref().is_some_and(is_narrow))
-        }
-        Operand::Mem(mem) => {
-            let base = mem.reg.as_ref().is_some_and(is_uniform)
-                || mem.ureg.as_ref().is_some_and(|(spec, _)| is_narrow(spec));
-            widens(base || mem.desc.as_ref().is_some_and(|desc| is_narrow(&desc.spec)))
-        }
-        _ => Boundaries::default(),
     }
 }
 
@@ -283,7 +217,7 @@ impl Entry {
                 Piece::Op(Operand::Slot(slot)) => Piece::Op(place(slot)),
                 Piece::OpIf(Operand::Slot(slot), show) => Piece::OpIf(place(slot), show),
                 // Most pieces have the same encoding on all generations.
-                _ if boundaries(piece).0 == 0 => return piece,
+                _ if piece.changes().is_empty() => return piece,
                 other => other,
             };
             &*Box::leak(Box::new(at_generation(placed, self.sm.0)))
@@ -309,11 +243,6 @@ fn operand_form(letters: &str) -> u16 {
         (2, kind) => 2 + kind,
         (_, kind) => 4 + kind,
     }
-}
-
-/// Whether the field selects from all special registers. Other fields with this role select from fewer.
-fn is_special_register(spec: &FieldSpec) -> bool {
-    spec.field == Field::Special && spec.width == 8
 }
 
 /// Whether the generation has the piece. Some conditional register operands exist only from a generation on.
@@ -362,11 +291,11 @@ fn at_generation(mut piece: Piece, sm: u8) -> Piece {
                     widen_spec(&mut desc.spec, sm);
                 }
             }
-            Operand::Word(spec) if is_special_register(spec) => {
+            Operand::Word(spec) if spec.is_special_register() => {
                 *spec = spec.choice(special_registers(sm));
             }
             Operand::Target(spec, _) | Operand::RegTarget(_, spec, _)
-                if WHOLE_TARGETS.contains(&spec.width) && sm >= SPLIT_TARGET_SM =>
+                if spec.is_whole_target() && sm >= SPLIT_TARGET_SM =>
             {
                 *spec = FieldSpec { lo: 16, width: 8, high: (34, spec.width), ..*spec };
             }
@@ -383,7 +312,7 @@ fn widen(reg: &mut RegOperand, sm: u8) {
 }
 
 fn widen_spec(spec: &mut FieldSpec, sm: u8) {
-    if spec.width == 6 && sm >= WIDE_UNIFORM_SM {
+    if spec.is_narrow() && sm >= WIDE_UNIFORM_SM {
         spec.width = 8;
         if spec.neutral == 63 {
             spec.neutral = 255;
@@ -530,7 +459,7 @@ mod tests {
                 for sm in Sm::ALL[1..].iter().map(|sm| sm.0) {
                     let at = |sm| exists_at(piece, sm).then(|| at_generation(*piece, sm));
                     let differs = at(sm) != at(sm - 1);
-                    let changes = boundaries(piece).iter().any(|boundary| boundary == sm);
+                    let changes = piece.changes().iter().any(|change| change == sm);
                     assert_eq!(changes, differs, "{piece:?} at sm_{sm}");
                 }
             }

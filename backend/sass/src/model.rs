@@ -5,8 +5,11 @@
 //! the word. Bits of a form that belong to no field are fixed. Decoding checks the fixed bits that another form of the
 //! opcode uses and keeps the others, so that a decoded word encodes back to itself.
 
+mod changes;
+
 use crate::class::Class;
 use crate::speed::Speed;
+pub(crate) use changes::{Changes, SPECIAL_REGISTERS_SINCE, SPLIT_TARGET_SM, WIDE_UNIFORM_SM};
 
 /// A generation of the hardware: 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120 or 121.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -38,8 +41,15 @@ impl Sm {
     }
 
     /// The index in [`Sm::ALL`].
-    pub(crate) fn ordinal(self) -> Option<usize> {
-        Sm::ALL.iter().position(|&sm| sm == self)
+    pub(crate) const fn ordinal(self) -> Option<usize> {
+        let mut i = 0;
+        while i < Sm::ALL.len() {
+            if Sm::ALL[i].0 == self.0 {
+                return Some(i);
+            }
+            i += 1;
+        }
+        None
     }
 
     /// The number of URZ: the highest value of the field, which is wider from sm_100 on.
@@ -685,6 +695,8 @@ pub struct Family {
     pub guard: RegFile,
     pub class: Class,
     pub pieces: &'static [Piece],
+    /// The generations at which the encoding of a piece changes.
+    pub(crate) changes: Changes,
 }
 
 impl Family {
@@ -707,6 +719,7 @@ impl Family {
             guard: RegFile::P,
             class,
             pieces,
+            changes: Changes::of_all(pieces),
         }
     }
 

@@ -53,14 +53,10 @@ pub(super) const SPECIAL: Piece =
 
 /// The names of a generation's special registers, by number.
 pub(crate) fn special_registers(sm: u8) -> &'static [&'static str] {
-    match sm {
-        ..80 => &SPECIAL_75,
-        80..90 => &SPECIAL_80,
-        90..100 => &SPECIAL_90,
-        100..110 => &SPECIAL_100,
-        110..120 => SPECIAL_REGISTERS,
-        120.. => &SPECIAL_120,
-    }
+    let names: [&[&str]; SPECIAL_REGISTERS_SINCE.len()] =
+        [&SPECIAL_75, &SPECIAL_80, &SPECIAL_90, &SPECIAL_100, SPECIAL_REGISTERS, &SPECIAL_120];
+    let at = SPECIAL_REGISTERS_SINCE.partition_point(|&since| since <= sm);
+    names[at.saturating_sub(1)]
 }
 
 static SPECIAL_75: [&str; 256] = renamed(&SPECIAL_80, &[(24, "SR_MACHINE_ID_0")]);
