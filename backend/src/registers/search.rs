@@ -23,7 +23,7 @@ const FEWER: u32 = 3;
 /// The number of instructions for each of which recomputed values may add one so that more warps fit.
 const PER_ADDED: usize = 21;
 /// A function that stores and loads more bytes of spilled values, counted per instruction, needs many registers more
-/// than there are. Half of the attempts to spill less are left out: the others help as much, and each takes long.
+/// than there are. Only one of two attempts to spill less is made: the other does not help, and takes long.
 pub(crate) const MUCH_SPILLED: u32 = 512;
 /// The number of registers by which allocation may exceed the maximum number of live ones, because of runs and
 /// alignment.
@@ -201,20 +201,20 @@ impl Search<'_> {
         }
     }
 
-    /// Tries orders with fewer live values.
+    /// Tries an order with somewhat fewer live values, then one with the fewest. Others between them do not help.
     fn spill_less(&mut self) {
         let limit = self.setting.limit;
-        for share in [7, 6, 4, 0] {
+        for live in [limit * 7 / 8, 0] {
             let fits = self.best.is_ok();
             if fits && (self.traffic() == 0 || !self.setting.switches.takes(Step::RetrySpills)) {
                 break;
             }
-            if fits && self.traffic() > MUCH_SPILLED && matches!(share, 6 | 0) {
-                continue;
+            if fits && self.traffic() > MUCH_SPILLED && live == 0 {
+                break;
             }
             let most = if fits { self.traffic() - 1 } else { u32::MAX };
             let less = Within { registers: limit, traffic: most };
-            if let Some(found) = self.source.again(&self.setting, limit * share / 8, less) {
+            if let Some(found) = self.source.again(&self.setting, live, less) {
                 self.keep(found);
             }
         }
