@@ -218,6 +218,17 @@ fn value_of(inst: &Inst) -> Option<Src> {
             let holds = compare(cmp, sign, &srcs[0], &srcs[1])?;
             combine(bool_, holds, srcs.get(2).copied().unwrap_or(Src::TRUE))
         }
+        Op::Isetp { cmp, sign, bool_, ex: true } if !matches!(cmp, ICmp::F | ICmp::T) => {
+            let (with, low) = (srcs[2], srcs[3]);
+            if compare(ICmp::Eq, sign, &srcs[0], &srcs[1])? {
+                // The low words decide.
+                let is_neutral = [true, false].into_iter().all(|holds| {
+                    combine(bool_, holds, with) == Some(if holds { Src::TRUE } else { Src::FALSE })
+                });
+                return is_neutral.then_some(low);
+            }
+            combine(bool_, compare(cmp, sign, &srcs[0], &srcs[1])?, with)
+        }
         _ => None,
     }
 }
