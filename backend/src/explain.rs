@@ -139,6 +139,8 @@ pub enum Kept {
     /// An iteration has a higher cost than the maximum for a loop with an unknown number of iterations: unrolling
     /// would save only a small part of it.
     Cost { cost: u32, most: u32 },
+    /// The number of iterations is unknown, and a branch in it depends on another one.
+    Nested,
     /// Threads of a warp may leave it in different iterations, but execute operations together or update memory.
     Apart,
     /// The number of iterations is known, but straight-line code of all of them would be too long for what it saves, and
@@ -166,6 +168,9 @@ impl fmt::Display for Kept {
             ),
             Kept::Cost { cost, most } => {
                 write!(f, "an iteration costs {cost} operations; at most {most} are unrolled")
+            }
+            Kept::Nested => {
+                f.write_str("the number of iterations is not constant, and it contains nested branches")
             }
             Kept::Apart => f.write_str(
                 "threads may leave it in different iterations, but execute operations together or update memory",

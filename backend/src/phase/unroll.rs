@@ -24,7 +24,7 @@
 //!           after ◄─────────────────────────┘
 //! ```
 //!
-//! ptxas creates the same pieces. Inner loops are unrolled first. If all of them became straight-line code, the loop
+//! ptxas creates the same pieces. It keeps such a loop if a branch depends on another one in it. Inner loops are unrolled first. If all of them became straight-line code, the loop
 //! around them may be unrolled too.
 //!
 //! Before and after: SSA. Loops with `.pragma "nounroll"` and loops that call functions or routines are not unrolled. A
@@ -143,7 +143,8 @@ fn choose(
                 let tree = analyses.dominators(func);
                 Counted::of(func, cfg, tree, analyses.defs(func), target, body).and_then(|counted| {
                     let agree = || !analyses.divergence(func).branch_diverges(counted.last());
-                    let pieces = counted.pieces(func, agree)?;
+                    let nests = || counted.nests_branches(tree, analyses.post_dominators(func));
+                    let pieces = counted.pieces(func, agree, nests)?;
                     let iterations: u32 = pieces.iter().map(|piece| piece.iterations).sum();
                     let more = counted.size(func) * iterations as usize;
                     if *added + more > MOST_ADDED {

@@ -18,7 +18,7 @@ use crate::ori::signature::facts;
 use crate::phase::branches::arguments_from;
 use crate::phase::edit::{added, known};
 use crate::target::Target;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A loop with one test, at its end.
 pub(super) struct Counted {
@@ -213,15 +213,32 @@ impl Counted {
         }
     }
 
-    /// The pieces of the unrolled loop, or why it stays. `agree` tells whether the threads of a warp leave together.
-    pub(super) fn pieces(&self, func: &Function, agree: impl Fn() -> bool) -> Result<Vec<Piece>, Kept> {
+    /// Whether a block of the loop depends on a branch in a block that itself depends on a branch in the loop.
+    pub(super) fn nests_branches(&self, tree: &Tree, post: &Tree) -> bool {
+        let mut depths = FxHashMap::default();
+        self.body.iter().any(|&b| {
+            let over = tree.parent(b).filter(|over| depths.contains_key(over));
+            let depth = over.map_or(0, |over| depths[&over] + u32::from(!post.dominates(b, over)));
+            depths.insert(b, depth);
+            depth > 1
+        })
+    }
+
+    /// The pieces of the unrolled loop, or why it stays. `agree` tells whether the threads of a warp leave together,
+    /// `nests` the result of [`Counted::nests_branches`].
+    pub(super) fn pieces(
+        &self,
+        func: &Function,
+        agree: impl Fn() -> bool,
+        nests: impl Fn() -> bool,
+    ) -> Result<Vec<Piece>, Kept> {
         let pieces = match self.iterations {
             Some(all) if all <= MOST_STRAIGHT && self.is_worth_straight(func, all) => {
                 vec![Piece { iterations: all, repeats: false }]
             }
             Some(all) => self.divided(func, all).ok_or(Kept::Long { iterations: all })?,
             None => {
-                self.may_be_divided(func, agree)?;
+                self.may_be_divided(func, agree, nests)?;
                 PIECES.to_vec()
             }
         };
@@ -267,13 +284,19 @@ impl Counted {
     }
 
     /// Why the loop is not divided into [`PIECES`].
-    fn may_be_divided(&self, func: &Function, agree: impl Fn() -> bool) -> Result<(), Kept> {
+    fn may_be_divided(
+        &self,
+        func: &Function,
+        agree: impl Fn() -> bool,
+        nests: impl Fn() -> bool,
+    ) -> Result<(), Kept> {
         let (cost, most) = (self.cost(func), self.most_cost(func));
         match &self.induction {
             None => Err(Kept::Uncounted),
-            // ptxas keeps such loops.
+            // ptxas keeps such loops, and those with nested branches.
             Some(by) if by.offset != by.step as u32 => Err(Kept::TestsBeforeStep),
             _ if cost > most => Err(Kept::Cost { cost: cost as u32, most: most as u32 }),
+            _ if nests() => Err(Kept::Nested),
             _ if (self.is_kept_together(func) || self.returns_loads(func)) && !agree() => Err(Kept::Apart),
             _ => Ok(()),
         }
