@@ -6,6 +6,7 @@ pub mod arrays;
 pub mod atomics;
 pub mod branches;
 pub mod combine;
+pub mod conditions;
 pub mod constant_pairs;
 pub mod contract;
 pub mod convergence;

@@ -13,6 +13,8 @@ mod packs;
 mod pairs;
 mod sums;
 
+pub(super) use logic::with_predicate;
+
 use crate::CodegenError;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;

@@ -18,6 +18,7 @@ use crate::ori::memory::{Kind, Space, effect, memory};
 use crate::ori::op::Op;
 use crate::ori::signature::facts;
 use crate::phase::branches::{arguments_from, merge_chains};
+use crate::phase::conditions;
 use crate::phase::edit::normalize_predicate;
 use crate::phases::{Change, Context};
 use sass::{Class, Sm};
@@ -36,11 +37,15 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
     let mut change = Change::Nothing;
     for round in 0..4 {
         (context.checkpoint)();
-        let own = Analyses::default();
-        let analyses = if round == 0 { context.analyses } else { &own };
+        let (own, merged) = (Analyses::default(), Analyses::default());
+        let mut analyses = if round == 0 { context.analyses } else { &own };
+        let mut changed = conditions::merge(func, analyses, sm);
+        if changed {
+            crate::phase::edit::remove_unreached(func, &Cfg::new(func));
+            analyses = &merged;
+        }
         let cfg = analyses.cfg(func);
         let (loops, uses) = (analyses.loops(func), analyses.uses(func));
-        let mut changed = false;
         let mut touched = vec![false; func.blocks.len()];
         for &b in cfg.order.iter().rev() {
             let Some(shape) = Shape::of(func, cfg, loops, b) else { continue };

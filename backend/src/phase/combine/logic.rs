@@ -87,16 +87,11 @@ impl Combiner<'_> {
             }
             let positive = Src::new(compared.kind);
             let Some(test) = self.def(&positive, true) else { continue };
-            if !single_result(test) || !combines_nothing(test) {
-                continue;
-            }
-            let Some((bool_, negate, negate_with)) = two_inputs(table) else { continue };
-            let negate = negate != compared.mods.not;
-            let Some(op) = combined(test.op, bool_, negate) else { continue };
-            let with = if negate_with { with.not() } else { with };
+            // The table of the result itself, if its complement is read.
+            let table = if compared.mods.not { table << 2 & 0b1100 | table >> 2 } else { table };
+            let Some(test) = with_predicate(test, table, with) else { continue };
             let inst = self.inst(b, i);
-            let mut new = Inst::new(op, &[inst.dsts[0]], &[test.srcs[0], test.srcs[1], with], inst.src);
-            new.srcs.extend(test.srcs.get(3).copied());
+            let new = Inst::new(test.op, &[inst.dsts[0]], &test.srcs, inst.src);
             self.rewrite(b, i, new);
             return;
         }
@@ -126,6 +121,20 @@ impl Combiner<'_> {
         self.rewrite(b, i, new);
         self.replace(result, Src::from(not_zero).not());
     }
+}
+
+/// The comparison with a result that it combines with another predicate. Bit `2p + q` of `table` is the new result if the
+/// old one is `p` and the predicate `q`.
+pub(in crate::phase) fn with_predicate(test: &Inst, table: u8, with: Src) -> Option<Inst> {
+    if !single_result(test) || !combines_nothing(test) {
+        return None;
+    }
+    let (bool_, negate, negate_with) = two_inputs(table)?;
+    let mut new = test.clone();
+    new.op = combined(test.op, bool_, negate)?;
+    new.srcs.resize(new.srcs.len().max(3), Src::TRUE);
+    new.srcs[2] = if negate_with { with.not() } else { with };
+    Some(new)
 }
 
 /// Whether the comparison does not combine its result with another predicate.

@@ -114,6 +114,27 @@ fn loops_of_known_trip_counts_with_several_blocks_stay() {
     assert_eq!(pieces(&body.replace("0x7d0", "0x3")), [3]);
 }
 
+/// A branch that depends on another branch of the loop keeps it, unless the trip count is known. Branches one after the
+/// other do not, nor does a block that both branches reach.
+#[test]
+fn loops_of_unknown_trip_counts_with_nested_branches_stay() {
+    let body = |first: &str, second: &str| {
+        format!(
+            "b0:\n%v0:r = S2R{{sr=0x21}}\n%v9:p, _ = ISETP.LT.AND %v0, 0x5, PT\n%v8:p, _ = ISETP.GT.AND %v0, 0x2, PT
+            JUMP b1\nb1:\n%v1:r = phi b0 RZ, b4 %v2\nSTS %v1, RZ, %v1\nBRA %v9, {first}, b3
+            b3:\nSTS %v1, RZ, %v0\nBRA %v8, {second}, b5\nb5:\nSTS %v0, RZ, %v1\nJUMP b4
+            b4:\n%v2:r, _, _ = IADD3 %v1, 0x1, RZ\n%v3:p, _ = ISETP.LT.AND %v2, c[0x0][0x210], PT\nBRA %v3, b1, b2
+            b2:\nSTS %v0, RZ, %v0\nEXIT"
+        )
+    };
+    assert_eq!(pieces(&body("b4", "b4")), []);
+    assert_eq!(pieces(&body("b5", "b4")), [4, 2, 1]);
+    let in_turn = body("b3", "b4").replace("BRA %v9, b3, b3", "BRA %v9, b6, b3");
+    let in_turn = in_turn.replace("b5:", "b6:\nSTS %v1, RZ, %v1\nJUMP b3\nb5:");
+    assert_eq!(pieces(&in_turn), [4, 2, 1]);
+    assert_eq!(pieces(&body("b4", "b4").replace("c[0x0][0x210]", "0x3")), [3]);
+}
+
 #[test]
 fn trip_counts_are_computed_from_start_step_and_limit() {
     let of = |start, step, compare, limit| pieces(&counting(start, step, compare, limit));
