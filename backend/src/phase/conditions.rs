@@ -22,6 +22,7 @@ use crate::ori::op::{Op, lut};
 use crate::ori::signature::facts;
 use crate::phase::branches::arguments_from;
 use crate::phase::combine::with_predicate;
+use crate::phase::edit::may_run_elsewhere;
 use sass::Sm;
 
 /// The maximum number of operations of the second block, with its comparison.
@@ -88,7 +89,9 @@ impl Pair {
 
     fn is_short(&self, func: &Function, sm: Sm) -> bool {
         let insts = &func.block(self.next).insts;
-        let can_move = |inst: &Inst| inst.guard.is_true() && facts(&inst.op).is_pure();
+        let is_routine = |inst: &Inst| matches!(inst.op, Op::Compute { .. });
+        let can_move =
+            |inst: &Inst| may_run_elsewhere(func, inst) && facts(&inst.op).is_pure() && !is_routine(inst);
         let counts = |inst: &&Inst| any_form(sm, &inst.op).is_some();
         insts.iter().all(can_move) && insts.iter().filter(counts).count() <= MOST
     }
@@ -233,6 +236,7 @@ mod tests {
         assert!(!stays(&second(&sums(4))));
         assert!(stays(&second(&sums(5))));
         assert!(stays(&second("%v10:r = LDS{offset=0x0} %v0, RZ\n")));
+        assert!(stays(&second("%v10:r, _, _, _ = COMPUTE.QUOTIENT_F32 %v0, 0x7, RZ, RZ\n")));
     }
 
     #[test]

@@ -219,7 +219,7 @@ fn value_of(inst: &Inst) -> Option<Src> {
             combine(bool_, holds, srcs.get(2).copied().unwrap_or(Src::TRUE))
         }
         Op::Isetp { cmp, sign, bool_, ex: true } if !matches!(cmp, ICmp::F | ICmp::T) => {
-            let (with, low) = (srcs[2], srcs[3]);
+            let (with, low) = (*srcs.get(2)?, *srcs.get(3)?);
             if compare(ICmp::Eq, sign, &srcs[0], &srcs[1])? {
                 // The low words decide.
                 let is_neutral = [true, false].into_iter().all(|holds| {
