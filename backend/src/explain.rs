@@ -139,7 +139,7 @@ pub enum Kept {
     /// An iteration has a higher cost than the maximum for a loop with an unknown number of iterations: unrolling
     /// would save only a small part of it.
     Cost { cost: u32, most: u32 },
-    /// The number of iterations is unknown, and a branch in it depends on another one.
+    /// The number of iterations is unknown, and the loop has a branch that depends on another one.
     Nested,
     /// Threads of a warp may leave it in different iterations, but execute operations together or update memory.
     Apart,

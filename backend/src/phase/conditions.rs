@@ -10,19 +10,19 @@
 //!   other
 //! ```
 //!
-//! Before: SSA, any control flow. After: SSA; the second block is empty and has no predecessors. ptxas merges under the
-//! same conditions, found by compiling branches with operations between them.
+//! Before: SSA, any control flow. After: SSA without the second blocks. ptxas merges under the same conditions, found by
+//! compiling branches with operations between them.
 
 use crate::emit::any_form;
 use crate::ori::analyses::Analyses;
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::{Block, BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term};
+use crate::ori::ir::{Block, BlockId, Dst, File, Function, Inst, Src, SrcKind, Term, Value};
 use crate::ori::loops::Loops;
 use crate::ori::op::{Op, lut};
 use crate::ori::signature::facts;
 use crate::phase::branches::arguments_from;
 use crate::phase::combine::with_predicate;
-use crate::phase::edit::may_run_elsewhere;
+use crate::phase::edit::{may_run_elsewhere, remove_unreached};
 use sass::Sm;
 
 /// The maximum number of operations of the second block, with its comparison.
@@ -38,6 +38,10 @@ pub(super) fn merge(func: &mut Function, analyses: &Analyses, sm: Sm) -> bool {
             merged = true;
         }
     }
+    if merged {
+        let cfg = Cfg::new(func);
+        remove_unreached(func, &cfg);
+    }
     merged
 }
 
@@ -52,7 +56,7 @@ struct Pair {
 
 /// How a block branches to a target.
 struct Branch {
-    cond: Src,
+    cond: Value,
     /// It goes there if the condition is false.
     negated: bool,
     other: BlockId,
@@ -61,13 +65,14 @@ struct Branch {
 
 impl Branch {
     fn to(func: &Function, b: BlockId, to: BlockId) -> Option<Branch> {
-        let Term::Branch { cond, then, els, uniform } = func.block(b).term else { return None };
-        let plain = Src { mods: SrcMods::NONE, ..cond };
-        let is_value = matches!(cond.kind, SrcKind::Value(_));
-        let branch =
-            |other, negated| Branch { cond: plain, negated: negated != cond.mods.not, other, uniform };
+        let Term::Branch { cond: Src { kind: SrcKind::Value(cond), mods }, then, els, uniform } =
+            func.block(b).term
+        else {
+            return None;
+        };
+        let branch = |other, negated| Branch { cond, negated: negated != mods.not, other, uniform };
         match () {
-            () if !is_value || then == els => None,
+            () if then == els => None,
             () if then == to => Some(branch(els, false)),
             () if els == to => Some(branch(then, true)),
             () => None,
@@ -80,10 +85,15 @@ impl Pair {
         let Term::Branch { then, els, .. } = func.block(b).term else { return None };
         [(then, els), (els, then)].into_iter().find_map(|(next, to)| {
             let (first, second) = (Branch::to(func, b, to)?, Branch::to(func, next, to)?);
-            let is_own = cfg.preds(next).len() == 1 && func.block(next).phis.is_empty() && next != b;
-            let equal = arguments_from(func, to, b) == arguments_from(func, to, next);
             let pair = Pair { next, to, other: second.other, branches: [first, second] };
-            (is_own && equal && pair.is_short(func, sm) && pair.stays_in_loop(func, loops, b)).then_some(pair)
+            let fits = next != b
+                && cfg.preds(next).len() == 1
+                && func.block(next).phis.is_empty()
+                && arguments_from(func, to, b) == arguments_from(func, to, next)
+                && pair.is_short(func, sm)
+                && !pair.ends(func)
+                && pair.stays_in_loop(loops, b);
+            fits.then_some(pair)
         })
     }
 
@@ -96,17 +106,19 @@ impl Pair {
         insts.iter().all(can_move) && insts.iter().filter(counts).count() <= MOST
     }
 
-    /// Whether the blocks do not leave a loop from its middle. Nor may they end the thread without doing anything else:
-    /// a guarded `EXIT` takes no branch.
-    fn stays_in_loop(&self, func: &Function, loops: &Loops, b: BlockId) -> bool {
+    /// Whether the common target only ends the thread: a guarded `EXIT` needs no branch.
+    fn ends(&self, func: &Function) -> bool {
         let to = func.block(self.to);
-        let only_ends = to.insts.is_empty() && matches!(to.term, Term::Exit | Term::Ret);
-        let inside = |to: BlockId| loops.innermost(b).is_none_or(|one| loops.contains(one, to));
-        let is_header =
-            |to: BlockId| loops.innermost(b).is_some_and(|one| loops.loops[one.0 as usize].header == to);
-        let leaves = !inside(self.to) || !inside(self.other);
-        let ends = is_header(self.to) || is_header(self.other);
-        !only_ends && inside(self.next) && (!leaves || ends)
+        to.insts.is_empty() && matches!(to.term, Term::Exit | Term::Ret)
+    }
+
+    /// Whether the branches leave the innermost loop of `b` only at its end, if at all.
+    fn stays_in_loop(&self, loops: &Loops, b: BlockId) -> bool {
+        let Some(one) = loops.innermost(b) else { return true };
+        let targets = [self.to, self.other];
+        loops.contains(one, self.next)
+            && (targets.iter().all(|to| loops.contains(one, *to))
+                || targets.contains(&loops.loops[one.0 as usize].header))
     }
 
     fn merge(&self, func: &mut Function, b: BlockId, uses: &[u32]) {
@@ -116,7 +128,7 @@ impl Pair {
             let input = |input: u8, branch: &Branch| if branch.negated { !input } else { input };
             let goes = input(lut::A, first) | input(lut::B, second);
             let cond = func.new_value(File::P, 1);
-            let srcs = [first.cond, second.cond, Src::TRUE];
+            let srcs = [first.cond.into(), second.cond.into(), Src::TRUE];
             let op = Op::Plop3 { lut: goes, lut2: !goes };
             next.insts.push(Inst::new(op, &[Dst::Value(cond), Dst::Sink], &srcs, next.term_src));
             cond.into()
@@ -137,12 +149,14 @@ impl Pair {
     /// Lets the comparison of the second block combine its result with the first condition, if only the branch reads it.
     fn combine_test(&self, next: &mut Block, uses: &[u32]) -> Option<Src> {
         let [first, second] = &self.branches;
-        let v = second.cond.value().filter(|v| uses.get(v.index()) == Some(&1))?;
-        let test = next.insts.iter_mut().find(|inst| inst.dsts.first() == Some(&Dst::Value(v)))?;
+        if uses.get(second.cond.index()) != Some(&1) {
+            return None;
+        }
+        let test = next.insts.iter_mut().find(|inst| inst.dsts.first() == Some(&Dst::Value(second.cond)))?;
         let goes = |at: &u8| (at >> 1 != 0) != second.negated || (at & 1 != 0) != first.negated;
         let table = (0..4).filter(goes).fold(0, |table, at| table | 1 << at);
-        *test = with_predicate(test, table, first.cond)?;
-        Some(second.cond)
+        *test = with_predicate(test, table, first.cond.into())?;
+        Some(second.cond.into())
     }
 }
 
@@ -156,10 +170,7 @@ mod tests {
     fn merged(body: &str) -> String {
         let head = "b0:\n%v0:r = S2R{sr=0x21}\n%v1:p, _ = ISETP.LT.AND %v0, 0x5, PT\n";
         let mut func = text::parse(&format!("func \"f\" {{\n{head}{body}\n}}")).unwrap();
-        if merge(&mut func, &Analyses::default(), Sm(90)) {
-            let cfg = Cfg::new(&func);
-            crate::phase::edit::remove_unreached(&mut func, &cfg);
-        }
+        merge(&mut func, &Analyses::default(), Sm(90));
         verify(&func, Stage::Built).unwrap();
         text::print(&func)
     }

@@ -41,7 +41,6 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
         let mut analyses = if round == 0 { context.analyses } else { &own };
         let mut changed = conditions::merge(func, analyses, sm);
         if changed {
-            crate::phase::edit::remove_unreached(func, &Cfg::new(func));
             analyses = &merged;
         }
         let cfg = analyses.cfg(func);

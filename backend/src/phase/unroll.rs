@@ -24,8 +24,9 @@
 //!           after ◄─────────────────────────┘
 //! ```
 //!
-//! ptxas creates the same pieces. It keeps such a loop if a branch depends on another one in it. Inner loops are unrolled first. If all of them became straight-line code, the loop
-//! around them may be unrolled too.
+//! ptxas creates the same pieces. A loop of unknown trip count stays if a branch in it depends on another one, as in
+//! ptxas's code. Inner loops are unrolled first. If all of them became straight-line code, the loop around them may be
+//! unrolled too.
 //!
 //! Before and after: SSA. Loops with `.pragma "nounroll"` and loops that call functions or routines are not unrolled. A
 //! loop with convergent operations is unrolled only if the threads that execute an operation together execute the same

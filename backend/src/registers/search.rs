@@ -241,7 +241,7 @@ impl Search<'_> {
         let free = self.func.free_registers(self.setting.target);
         let idle = remat::idle(&self.source.unordered, free.saturating_sub(UNSURE), registers - most);
         let within = Within { registers: most, traffic: 0 };
-        // An order for more registers would only be narrowed step by step.
+        // All of these registers may be live. An order for more of them would only be narrowed step by step.
         let live = most + SPARE;
         let remade = self.source.remade(&self.setting, &idle, usize::MAX, live, within);
         if let Some((found, source)) = remade.filter(|(found, _)| found.1.allocation.registers <= most) {

@@ -28,7 +28,7 @@ use ties::Tie;
 
 /// Registers that are counted but hold no value: the stack pointer, and those that the hardware takes.
 const NOT_LIVE: u32 = 3;
-/// The number of registers that an order leaves to allocation if the limit is that of the function.
+/// The number of registers below the limit of a function that an order leaves to allocation.
 pub(crate) const SPARE: u32 = 3;
 /// The number of predicates that may be live together: one is left for the allocator's moves.
 const PREDICATES: u32 = 6;

@@ -19,7 +19,7 @@ pub(crate) struct Changes(u16);
 impl Changes {
     pub(crate) const NONE: Changes = Changes(0);
 
-    /// None if there is no such generation.
+    /// Empty if the table has no such generation.
     pub(crate) const fn at(sm: u8) -> Changes {
         match Sm(sm).ordinal() {
             Some(ordinal) => Changes(1 << ordinal),
@@ -66,7 +66,7 @@ impl FieldSpec {
         self.width == WHOLE_TARGETS[0] || self.width == WHOLE_TARGETS[1]
     }
 
-    /// Whether the field would be a uniform register number of six bits.
+    /// Whether the field has the width of a narrow uniform register number.
     pub(crate) const fn is_narrow(&self) -> bool {
         self.width == 6
     }
@@ -74,10 +74,6 @@ impl FieldSpec {
 
 const fn since(spec: &FieldSpec) -> Changes {
     Changes::at_if(spec.since.1 != 0, spec.since.1)
-}
-
-const fn is_narrow(spec: Option<&FieldSpec>) -> bool {
-    matches!(spec, Some(spec) if spec.is_narrow())
 }
 
 const fn is_narrow_uniform(reg: &RegOperand) -> bool {
@@ -105,7 +101,8 @@ impl Operand {
             Operand::Reg(reg) | Operand::Handle(HandleOperand { reg, .. }) => widens(is_narrow_uniform(reg)),
             Operand::Const(c) => {
                 let index = matches!(&c.index, Some(reg) if is_narrow_uniform(reg));
-                widens(index || is_narrow(c.handle.as_ref()))
+                let handle = matches!(&c.handle, Some(spec) if spec.is_narrow());
+                widens(index || handle)
             }
             Operand::Mem(mem) => {
                 let base = matches!(&mem.reg, Some(reg) if is_narrow_uniform(reg));

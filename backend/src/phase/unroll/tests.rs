@@ -114,8 +114,8 @@ fn loops_of_known_trip_counts_with_several_blocks_stay() {
     assert_eq!(pieces(&body.replace("0x7d0", "0x3")), [3]);
 }
 
-/// A branch that depends on another branch of the loop keeps it, unless the trip count is known. Branches one after the
-/// other do not, nor does a block that both branches reach.
+/// A loop stays if one of its branches depends on another one, unless the trip count is known. It is unrolled if the
+/// branches follow each other, or if the block that the second one skips is a target of the first one.
 #[test]
 fn loops_of_unknown_trip_counts_with_nested_branches_stay() {
     let body = |first: &str, second: &str| {
